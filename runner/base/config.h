@@ -1,0 +1,37 @@
+/*
+ * config: settings in git-config syntax, read with git(1) (`git config --file - --no-includes -z
+ * --list`), so that the parser is git's own.
+ *
+ * Order: built-in defaults, /etc/headgate/config, the user's file. A later value of a single-valued
+ * key wins; list keys accumulate. include and includeIf are errors. Keys are lower-case
+ * "section.name" (the subsection keeps its case: "agent.claude.model"). A repository's `.headgate` is
+ * not read here: it may only tighten and needs consent (runner/consent).
+ * Unknown keys under known sections are ERR_USAGE with file and key; known sections: run, gate, box,
+ * worktree, agent, ui, server.
+ */
+#ifndef BASE_CONFIG_H
+#define BASE_CONFIG_H
+
+#include <stdint.h>
+#include "runner/base/paths.h"
+#include "runner/base/strv.h"
+
+struct config;
+
+bool config_load(struct config **ret, const struct paths *paths, struct err *err) WARN_UNUSED;
+/* Parse bytes that were already read (and hashed); origin is for messages. */
+bool config_parse(struct config **ret, const char *bytes, size_t len, const char *origin,
+                  struct err *err) WARN_UNUSED;
+void config_free(struct config *c);
+void auto_config_(struct config **c);
+#define AUTO_CONFIG __attribute__((cleanup(auto_config_)))
+const char *config_str(const struct config *c, const char *key, const char *fallback);
+bool config_bool(const struct config *c, const char *key, bool fallback);
+/* With git's suffixes k, m, g. */
+int64_t config_int(const struct config *c, const char *key, int64_t fallback);
+void config_list(struct strv *out, const struct config *c, const char *key);
+/* Call visit for every entry in order. */
+void config_each(const struct config *c,
+                 void (*visit)(const char *key, const char *value, void *arg), void *arg);
+
+#endif
