@@ -1,0 +1,44 @@
+/*
+ * policy: what the gate answers without a person: ladder, floor, rules, as one value with an epoch.
+ *
+ * Ladder: confirm (everything that changes something asks), edits (edits inside the worktree pass), auto (all passes
+ * inside the box). Reads in the worktree never ask. Floor, on every rung: writing what the host would run or what would
+ * loosen the gate, pushing, network tools: asked or refused. Judging is pure and does no I/O: paths are compared as text after
+ * lexical normalisation, `..` that leaves is outside; the box is the boundary.
+ */
+#ifndef GATE_POLICY_H
+#define GATE_POLICY_H
+
+#include "gate/rule.h"
+
+enum ladder { LADDER_CONFIRM, LADDER_EDITS, LADDER_AUTO };
+const char *ladder_name(enum ladder ladder);
+bool ladder_parse(enum ladder *ret, const char *name, struct err *err) WARN_UNUSED;
+
+struct policy {
+    int64_t epoch;
+    enum ladder ladder;
+    struct rule *rules; /* only those whose scope holds for this attempt */
+    size_t n_rules;
+};
+#define POLICY_INIT {0}
+void policy_release(struct policy *p);
+bool policy_from_json(struct policy *ret, const json_t *message, struct err *err) WARN_UNUSED;
+json_t *policy_to_json(const struct policy *p);
+
+struct policy_place {
+    const char *worktree; /* absolute paths inside the box */
+    const char *home;
+};
+
+enum verdict { VERDICT_ALLOW, VERDICT_ASK, VERDICT_DENY };
+struct judgement {
+    enum verdict verdict;
+    const char *why; /* "ladder", "rule", "floor" (static) */
+    int64_t rule;    /* id, 0: none */
+    char reason[512];/* a sentence for the person, and for the model on a denial */
+};
+void policy_judge(struct judgement *ret, const struct policy *p, const struct call_request *call,
+                  const struct policy_place *place);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * rule: `EFFECT WHAT VALUE... [for AGENT] [in SCOPE]`.
+ *
+ *   allow command git status       argv prefix of a shell tool call, every simple command of the string
+ *   allow exactly make test        the whole argv
+ *   deny path .github/             file tools below this path of the worktree
+ *   ask host *.example.com:443     (kept and listed; judged by the egress proxy)
+ *   allow tool Read                a tool by name
+ *   deny exec docker               (kept and listed; judged at the exec gate)
+ *
+ * SCOPE is `run R`, `attempt R.N`, `repo`, `always` (default). Deny beats ask beats allow. A shell string matches an
+ * allow only when wholly understood (shellwords.h); deny and ask also match when any part could be the program. Pure.
+ */
+#ifndef GATE_RULE_H
+#define GATE_RULE_H
+
+#include "gate/call.h"
+#include "runner/base/strv.h"
+
+enum rule_effect { RULE_ALLOW, RULE_ASK, RULE_DENY };
+enum rule_what { RULE_COMMAND, RULE_EXACTLY, RULE_PATH, RULE_HOST, RULE_TOOL, RULE_EXEC };
+enum rule_scope { RULE_ALWAYS, RULE_REPO, RULE_RUN, RULE_ATTEMPT };
+
+struct rule {
+    int64_t id;          /* 0: not stored */
+    enum rule_effect effect;
+    enum rule_what what;
+    struct strv value;   /* argv words, or one value */
+    char *agent;         /* NULL: all */
+    enum rule_scope scope;
+    char *scope_value;   /* "3", "3.2", repository common dir; NULL for always */
+};
+#define RULE_INIT {0}
+void rule_release(struct rule *r);
+/* Parse the grammar above. ERR_USAGE names the word that is wrong and shows the form. */
+bool rule_parse(struct rule *ret, const char *text, struct err *err) WARN_UNUSED;
+/* Parse from words already split by a shell (rule add RULE...). */
+bool rule_parse_words(struct rule *ret, char *const *words, size_t n, struct err *err) WARN_UNUSED;
+void rule_text(struct buf *out, const struct rule *r); /* canonical: parse(text(x)) == x */
+const char *rule_effect_name(enum rule_effect effect);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * agent: what Headgate must know of one kind of agent: one adapter, one file, as data where possible.
+ *
+ * An adapter neither starts nor watches processes: it fills the box spec (argv, environment, files in the private
+ * home, masks, read-only settings) before the start, and turns a line of output into what a person wants to read.
+ */
+#ifndef AGENTS_AGENT_H
+#define AGENTS_AGENT_H
+
+#include "runner/base/config.h"
+#include "sandbox/box.h"
+
+struct agent_start {
+    const char *attempt;        /* "3.2" */
+    const char *prompt;         /* the task's text */
+    const struct strv *command; /* `-- COMMAND`: the words, else NULL */
+    bool interactive;
+    bool resume;
+    const char *dir;            /* the attempt's folder on the host: adapters may add files for read-only binds */
+    const char *home_host;      /* the private home on the host */
+    const char *home_inside;
+    const char *worktree;
+    const char *hook_inside;    /* path of headgate-hook inside the box */
+    const struct strv *caller_env; /* the person's environment (allow-listed names only are passed by the profile) */
+    const struct config *config;
+    const char *agent_name;     /* as the person named it */
+};
+
+struct agent {
+    const char *name;          /* "claude" */
+    const char *title;         /* "Claude Code" */
+    const char *program;       /* looked up in the person's PATH; NULL: none (command) */
+    const char *tested;        /* version that was tested, NULL */
+    const char *output;        /* "lines" or "claude": how a keeper finds the last line to show */
+    const char *const *needs_env; /* credentials that are passed when set, NULL-terminated */
+    /* Add argv, environment, seeded files and binds to spec. */
+    bool (*prepare)(struct box_spec *spec, const struct agent_start *start, struct err *err);
+};
+
+/* NULL-terminated, the command adapter last. */
+extern const struct agent *const agents[];
+const struct agent *agent_find(const char *name);
+/* Absolute path of the agent's program in PATH of env, allocated; NULL when not installed. */
+char *agent_program_path(const struct agent *agent, const struct strv *env);
+/* The agent of a run that names none: `agent.default`, else the only one installed, else an error that names them. */
+bool agent_default(const struct agent **ret, const struct config *config, const struct strv *env, struct err *err) WARN_UNUSED;
+/* Turn one line of an agent's output into a short line for a person, or nothing (false). Pure; not sanitised. */
+bool agent_output_line(struct buf *out, const char *output_kind, const char *line, size_t len);
+
+#endif

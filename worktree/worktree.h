@@ -1,0 +1,159 @@
+/*
+ * worktree: one attempt's source-control state: its files, its private git folder, its branch in the
+ * person's repository, and the way back.
+ *
+ * Every function blocks and may run on a worker thread; two functions on the same attempt must not run at
+ * the same time (the caller serialises them), functions on different attempts of one repository may (40
+ * creations at once are tested). git(1) is run with a scrubbed environment, hooks and fsmonitor off. Host-side
+ * git never reads configuration that an agent could write.
+ *
+ * Layout of an attempt's folder `dir`: git/ (private gitdir, the agent's own), upper/ work/ (overlay), tree/ (mount
+ * point and host face), home/, gitfile (what the box sees as <tree>/.git), journal (what is half done).
+ */
+#ifndef WORKTREE_WORKTREE_H
+#define WORKTREE_WORKTREE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+#include "runner/base/proc.h"
+#include "runner/base/strv.h"
+
+enum wt_engine { WT_ENGINE_OVERLAY, WT_ENGINE_CHECKOUT };
+const char *wt_engine_name(enum wt_engine engine);
+bool wt_engine_parse(enum wt_engine *ret, const char *name, struct err *err) WARN_UNUSED;
+
+/* A repository that a person named, opened and looked at once. */
+struct wt_repo {
+    char *toplevel;   /* root of the main or linked worktree it was opened from; NULL when bare */
+    char *common_dir; /* absolute: what all worktrees share */
+    char *object_format; /* "sha1", "sha256" */
+    bool is_bare, is_shallow;
+    char *subdir;     /* path of the opened folder below toplevel, "" at the top */
+    char *head_ref;   /* "refs/heads/main", NULL when detached */
+};
+
+/* ERR_NOT_FOUND: no repository there (the sentence says how to make one). ERR_USAGE: not supported, with the
+ * reason. A repository with no commit opens; wt_resolve then fails. */
+bool wt_repo_open(struct wt_repo *ret, const char *path, struct err *err) WARN_UNUSED;
+void wt_repo_release(struct wt_repo *repo);
+#define WT_REPO_INIT {0}
+#define AUTO_WT_REPO __attribute__((cleanup(wt_repo_release)))
+
+struct wt_commit {
+    char oid[65];
+    char *ref;     /* what it was named by, for people: "main", "v1.2", "HEAD" */
+    char *subject;
+};
+void wt_commit_release(struct wt_commit *c);
+/* rev NULL or "": HEAD. ERR_NOT_FOUND names the ref; no commit yet: ERR_FAILED says to commit first. */
+bool wt_resolve(struct wt_commit *ret, const struct wt_repo *repo, const char *rev, struct err *err) WARN_UNUSED;
+
+/* The lowest run number >= wish for which no branch or ref headgate/<run>/... exists in the repository. */
+bool wt_free_run_number(int64_t *ret, const struct wt_repo *repo, int64_t wish, struct err *err) WARN_UNUSED;
+
+/* How a program runs in a box of the attempt's profile: no network, no gate socket. Given by the caller. */
+struct wt_box_job {
+    const char *const *argv;   /* NULL-terminated */
+    struct strv env;           /* added to the profile's environment */
+    bool with_tree;            /* the worktree is mounted at its path, writable only when tree_writable */
+    bool tree_writable;
+    bool gitdir_writable;
+    const char *scratch_host;  /* NULL: none; a host folder shown writable at /run/headgate/scratch */
+    const void *input;
+    size_t input_len;
+    int output_fd;             /* > 0: standard output goes there */
+    size_t max_output_bytes;
+    int64_t timeout_ms;
+};
+typedef bool (*wt_box_fn)(void *arg, const struct wt_box_job *job, struct proc_result *ret, struct err *err);
+
+struct wt_attempt {
+    char *id;        /* "3.2" */
+    char *dir;       /* the attempt's folder, absolute */
+    char *repo;      /* common_dir of the repository */
+    char *toplevel;  /* of the repository, NULL when bare */
+    char *branch;    /* "headgate/3/2" */
+    char base[65];
+    enum wt_engine engine;
+    char *engine_why; /* why this engine, for people */
+    char *tree;      /* where the files appear, the same path inside and outside */
+    char *gitdir;    /* private gitdir; appears at this same path inside */
+    char *gitfile;   /* host file bound read-only over <tree>/.git inside */
+    char *lower, *upper, *work; /* overlay; NULL with checkout */
+    struct strv objects_ro;     /* host folders to be shown read-only at their own path (alternates chain) */
+    uid_t uid;       /* owner of everything that the box writes (-1: the caller) */
+    gid_t gid;
+};
+void wt_attempt_release(struct wt_attempt *a);
+#define WT_ATTEMPT_INIT {0}
+
+struct wt_create {
+    const char *id;
+    const char *dir;         /* exists, empty */
+    const char *bases_dir;   /* where base checkouts are kept and shared */
+    const char *branch;
+    const char *base_oid;
+    const char *base_name;   /* for the host face's README */
+    bool force_engine;       /* else fall back from overlay to checkout where overlay cannot work */
+    enum wt_engine engine;
+    uid_t uid;               /* (uid_t)-1: the caller */
+    gid_t gid;
+    const struct strv *include; /* gitignore-syntax patterns of ignored files to seed (worktree.include), or NULL */
+};
+
+/* Create: base checkout if new, private gitdir, host face (linked worktree entry, locked), branch. Undone as a
+ * whole on failure. */
+bool wt_create(struct wt_attempt *ret, const struct wt_repo *repo, const struct wt_create *how,
+               struct err *err) WARN_UNUSED;
+/* Rebuild the description of an existing attempt from its folder (after a restart). */
+bool wt_load(struct wt_attempt *ret, const char *dir, struct err *err) WARN_UNUSED;
+/* Finish or undo what a crash left half done in this attempt's folder. Idempotent. */
+bool wt_recover(const char *dir, struct err *err) WARN_UNUSED;
+
+struct wt_harvest {
+    char tip[65];        /* what the public branch now points to */
+    char snapshot[65];   /* commit of uncommitted work, "" when there was none */
+    int64_t commits;     /* base..tip */
+    int64_t files;       /* files changed base..tip (with snapshot) */
+    bool branch_moved;   /* false: a person moved the public branch meanwhile; the tip is under
+                            refs/headgate/RUN/N/head and the sentence in note says so */
+    char *note;
+    struct strv review;  /* "WHY\tPATH" lines: what could run on the host next */
+};
+void wt_harvest_release(struct wt_harvest *h);
+/* Bring the box's commits home. with_snapshot: also uncommitted work (only when no process of the box lives):
+ * it becomes a commit on top of the box's HEAD, kept at refs/headgate/RUN/N/snapshot, and the public branch points at it
+ * when it exists, so that diff, review and merge see all the work. */
+bool wt_harvest(struct wt_harvest *ret, const struct wt_attempt *a, bool with_snapshot, wt_box_fn run_in_box,
+                void *arg, struct err *err) WARN_UNUSED;
+
+enum wt_diff_form { WT_DIFF_PATCH, WT_DIFF_STAT, WT_DIFF_NAMES };
+/* Diff base..tip between trees; no textconv, no external diff, no colour unless asked. Not sanitised. */
+bool wt_diff(struct buf *out, const char *repo_common_dir, const char *from, const char *to, enum wt_diff_form form,
+             bool color, struct err *err) WARN_UNUSED;
+
+enum wt_merge_how { WT_MERGE_AUTO /* ff when possible, else a merge commit */, WT_MERGE_SQUASH, WT_MERGE_REBASE };
+struct wt_merge {
+    char commit[65];      /* the target's new commit, "" when up to date or conflicts */
+    bool up_to_date, was_ff;
+    struct strv conflicts; /* paths; non-empty means nothing was changed */
+    char *note;            /* "the ref moved, the checkout did not: …", or NULL */
+};
+void wt_merge_release(struct wt_merge *m);
+/* Merge the attempt's branch into `into` (short branch name; NULL: the branch of the repository's main checkout). Works when
+ * the target is checked out; refuses like git when local changes would be overwritten. dry_run changes nothing. */
+bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const char *branch, const char *into,
+              enum wt_merge_how how, const char *message, bool dry_run, struct err *err) WARN_UNUSED;
+
+/* True in *ret when every commit of the attempt is contained in some branch outside headgate/, or there is none. */
+bool wt_is_merged(bool *ret, const struct wt_attempt *a, struct err *err) WARN_UNUSED;
+/* Remove an attempt: host face, branch, refs, folder contents. Refuses (ERR_REFUSED, saying what would be lost) unmerged or unharvested
+ * work unless force. Never touches the main checkout; follows no symlink. */
+bool wt_discard(const struct wt_attempt *a, bool force, struct err *err) WARN_UNUSED;
+/* `open`: a plain checkout of the attempt's branch tip at target (git worktree add --detach). */
+bool wt_open(const struct wt_attempt *a, const char *target, struct err *err) WARN_UNUSED;
+/* Remove base checkouts that no attempt in attempts_dir uses. Lines "PATH\tBYTES" in ret. */
+bool wt_clean_bases(struct strv *ret, const char *bases_dir, const char *attempts_dir, bool dry_run,
+                    struct err *err) WARN_UNUSED;
+
+#endif
