@@ -12,9 +12,9 @@ static const struct {
     const char *name;
     int exit_code;
 } codes[] = {
-    {ERR_NONE, "none", 0},           {ERR_USAGE, "usage", 2},     {ERR_FAILED, "failed", 1},
+    {ERR_NONE, "none", 0},           {ERR_USAGE, "usage", 2},       {ERR_FAILED, "failed", 1},
     {ERR_NOT_FOUND, "not_found", 1}, {ERR_CONFLICT, "conflict", 1}, {ERR_REFUSED, "refused", 1},
-    {ERR_LIMIT, "limit", 1},         {ERR_LAYER, "layer", 4},     {ERR_FORMAT, "format", 1},
+    {ERR_LIMIT, "limit", 1},         {ERR_LAYER, "layer", 4},       {ERR_FORMAT, "format", 1},
     {ERR_SYS, "system", 5},          {ERR_INTERNAL, "internal", 5},
 };
 
@@ -42,8 +42,8 @@ static size_t without_cut_sequence(const char *text, size_t len)
 
 /*
  * Copy raw into out with C0, DEL and C1 control characters escaped. Printing an error must never
- * drive a terminal, whatever name from outside it quotes. This is the narrow form of text_sanitise()
- * that needs no tables and is safe in a forked child.
+ * drive a terminal, whatever name from outside it quotes. This is the narrow form of
+ * text_sanitise() that needs no tables and is safe in a forked child.
  */
 static void escape_controls(char *out, size_t size, const char *raw)
 {

@@ -79,7 +79,8 @@ void auto_free_(void *pp)
     free(*(void **)pp);
 }
 
-/* Clean-up runs between a failing call and the caller's look at errno, so it must not disturb it. */
+/* Clean-up runs between a failing call and the caller's look at errno, so it must not disturb it.
+ */
 void auto_fd_(int *fd)
 {
     if (*fd < 0)
