@@ -1,6 +1,5 @@
 #include "runner/base/proc.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -67,13 +66,20 @@ bool proc_id_of(struct proc_id *ret_id, pid_t pid, struct err *err)
 
 bool proc_id_alive(const struct proc_id *id)
 {
-    struct err ignored = ERR_INIT;
+    struct err err = ERR_INIT;
     char boot_id[40], state;
     uint64_t start_ticks;
-    if (id->pid <= 0 || !read_boot_id(boot_id, &ignored) || strcmp(boot_id, id->boot_id) != 0)
+    if (id->pid <= 0)
         return false;
-    return read_stat(id->pid, &state, &start_ticks, &ignored) && start_ticks == id->start_ticks &&
-           state != 'Z' && state != 'X';
+    /* Only a clear answer counts as dead: with no descriptor left we would otherwise give up what
+     * still runs. */
+    if (!read_boot_id(boot_id, &err))
+        return true;
+    if (strcmp(boot_id, id->boot_id) != 0)
+        return false;
+    if (!read_stat(id->pid, &state, &start_ticks, &err))
+        return err.sys_errno != ENOENT && err.sys_errno != ESRCH;
+    return start_ticks == id->start_ticks && state != 'Z' && state != 'X';
 }
 
 void proc_result_release(struct proc_result *r)
