@@ -8,7 +8,8 @@
 
 struct frame {
     struct buf pending;
-    size_t scanned; /* bytes of pending known to hold no newline */
+    size_t start;   /* where the first line not yet taken begins in pending */
+    size_t scanned; /* bytes from there known to hold no newline */
     size_t max_bytes;
 };
 
