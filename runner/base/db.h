@@ -9,6 +9,7 @@
 #ifndef BASE_DB_H
 #define BASE_DB_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include "runner/base/err.h"
 

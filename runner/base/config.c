@@ -1,0 +1,308 @@
+#include "runner/base/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner/base/fs.h"
+#include "runner/base/limits.h"
+#include "runner/base/mem.h"
+#include "runner/base/proc.h"
+#include "runner/base/text.h"
+
+enum { GIT_TIMEOUT_MS = 30 * 1000 };
+
+static const char system_config[] = "/etc/headgate/config";
+
+enum value_kind { VALUE_TEXT, VALUE_BOOL, VALUE_INT };
+
+/* Every setting there is. `*` stands for one subsection, the name of an agent. A key that is read
+ * anywhere must stand here, which tests/lint/config_keys.sh checks. */
+static const struct {
+    const char *key;
+    enum value_kind kind;
+} known[] = {
+    {"run.jobs", VALUE_INT},
+    {"run.attempts", VALUE_INT},
+    {"run.retries", VALUE_INT},
+    {"run.grace", VALUE_INT},
+    {"run.timeout", VALUE_TEXT},
+    {"run.base", VALUE_TEXT},
+    {"run.require", VALUE_TEXT},
+    {"run.env", VALUE_TEXT},
+    {"run.output", VALUE_INT},
+    {"gate.ladder", VALUE_TEXT},
+    {"gate.exec", VALUE_TEXT},
+    {"gate.deadline", VALUE_INT},
+    {"box.user", VALUE_TEXT},
+    {"box.memory", VALUE_INT},
+    {"box.pids", VALUE_INT},
+    {"box.cpus", VALUE_TEXT},
+    {"box.filesize", VALUE_TEXT},
+    {"box.net", VALUE_TEXT},
+    {"box.service", VALUE_TEXT},
+    {"box.ro", VALUE_TEXT},
+    {"box.rw", VALUE_TEXT},
+    {"box.env", VALUE_TEXT},
+    {"worktree.engine", VALUE_TEXT},
+    {"worktree.include", VALUE_TEXT},
+    {"worktree.setup", VALUE_TEXT},
+    {"agent.default", VALUE_TEXT},
+    {"agent.*.command", VALUE_TEXT},
+    {"agent.*.model", VALUE_TEXT},
+    {"agent.*.net", VALUE_TEXT},
+    {"agent.*.service", VALUE_TEXT},
+    {"agent.*.env", VALUE_TEXT},
+    {"agent.*.path", VALUE_TEXT},
+    {"ui.bell", VALUE_BOOL},
+    {"ui.notify", VALUE_BOOL},
+    {"ui.color", VALUE_TEXT},
+    {"server.idletimeout", VALUE_TEXT},
+};
+
+struct entry {
+    char *key;
+    char *value;
+};
+
+struct config {
+    struct entry *entries;
+    size_t n;
+    size_t cap;
+};
+
+void config_free(struct config *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->n; i++) {
+        free(c->entries[i].key);
+        free(c->entries[i].value);
+    }
+    free(c->entries);
+    free(c);
+}
+
+void auto_config_(struct config **c)
+{
+    config_free(*c);
+}
+
+static void add_entry(struct config *c, const char *key, const char *value)
+{
+    if (c->n == c->cap) {
+        c->cap = c->cap ? c->cap * 2 : 16;
+        c->entries = xreallocarray(c->entries, c->cap, sizeof(*c->entries));
+    }
+    c->entries[c->n++] = (struct entry){.key = xstrdup(key), .value = xstrdup(value)};
+}
+
+static bool matches(const char *pattern, const char *key)
+{
+    const char *star = strchr(pattern, '*');
+    if (!star)
+        return strcmp(pattern, key) == 0;
+    size_t head = (size_t)(star - pattern), tail = strlen(star + 1), len = strlen(key);
+    return len > head + tail && strncmp(pattern, key, head) == 0 &&
+           strcmp(star + 1, key + len - tail) == 0;
+}
+
+/* git's words for a boolean (git-config(1), VALUES). */
+static bool parse_bool(bool *ret, const char *value)
+{
+    static const char *const yes[] = {"true", "yes", "on", "1"};
+    static const char *const no[] = {"false", "no", "off", "0", ""};
+    for (size_t i = 0; i < ARRAY_LEN(yes); i++)
+        if (strcasecmp(value, yes[i]) == 0)
+            return *ret = true;
+    for (size_t i = 0; i < ARRAY_LEN(no); i++) {
+        if (strcasecmp(value, no[i]) != 0)
+            continue;
+        *ret = false;
+        return true;
+    }
+    return false;
+}
+
+static bool parse_int(int64_t *ret, const char *value)
+{
+    char *end;
+    errno = 0;
+    long long number = strtoll(value, &end, 10);
+    if (end == value || errno == ERANGE)
+        return false;
+    int64_t factor = 1;
+    if (*end == 'k' || *end == 'K')
+        factor = INT64_C(1) << 10;
+    else if (*end == 'm' || *end == 'M')
+        factor = INT64_C(1) << 20;
+    else if (*end == 'g' || *end == 'G')
+        factor = INT64_C(1) << 30;
+    if (factor > 1)
+        end++;
+    int64_t scaled;
+    if (*end || __builtin_mul_overflow((int64_t)number, factor, &scaled))
+        return false;
+    *ret = scaled;
+    return true;
+}
+
+static bool check_value(const char *key, const char *value, enum value_kind kind,
+                        const char *origin, struct err *err)
+{
+    bool ignored_bool;
+    int64_t ignored_int;
+    switch (kind) {
+    case VALUE_TEXT:
+        return true;
+    case VALUE_BOOL:
+        return parse_bool(&ignored_bool, value) ||
+               err_set(err, ERR_USAGE, "%s: %s must be true or false, not '%s'", origin, key,
+                       value);
+    case VALUE_INT:
+        return parse_int(&ignored_int, value) ||
+               err_set(err, ERR_USAGE, "%s: %s must be a number, not '%s'", origin, key, value);
+    }
+    return err_set(err, ERR_INTERNAL, "%s: %s has an unknown kind", origin, key);
+}
+
+static bool check_entry(const char *key, const char *value, const char *origin, struct err *err)
+{
+    if (strncmp(key, "include.", 8) == 0 || strncmp(key, "includeif.", 10) == 0)
+        return err_set(err, ERR_USAGE, "%s: %s is not allowed; write the settings into the file",
+                       origin, key);
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (matches(known[i].key, key))
+            return check_value(key, value, known[i].kind, origin, err);
+    return err_set(err, ERR_USAGE, "%s: unknown setting %s", origin, key);
+}
+
+/* Output of `git config -z --list`: "key\nvalue\0", or "key\0" for a key that stands alone, which
+ * means true. */
+static bool add_listing(struct config *c, struct buf *listing, const char *origin, struct err *err)
+{
+    char *end = listing->ptr + listing->len;
+    for (char *at = listing->ptr; at < end; at += strlen(at) + 1) {
+        char *newline = strchr(at, '\n');
+        AUTO_FREE char *key = xstrndup(at, newline ? (size_t)(newline - at) : strlen(at));
+        const char *value = newline ? newline + 1 : "true";
+        if (!check_entry(key, value, origin, err))
+            return false;
+        add_entry(c, key, value);
+    }
+    return true;
+}
+
+/* git shall see nothing but the bytes: no variable that adds settings, no file of its own, and
+ * (being run in /) no repository. */
+static void git_environment(struct strv *env)
+{
+    for (char **p = environ; *p; p++)
+        if (strncmp(*p, "GIT_", 4) != 0)
+            strv_push(env, *p);
+    strv_env_set(env, "GIT_CONFIG_NOSYSTEM", "1");
+    strv_env_set(env, "GIT_CONFIG_GLOBAL", "/dev/null");
+    strv_env_set(env, "LC_ALL", "C");
+}
+
+static bool add_bytes(struct config *c, const char *bytes, size_t len, const char *origin,
+                      struct err *err)
+{
+    if (memchr(bytes, '\0', len))
+        return err_set(err, ERR_FORMAT, "%s holds a NUL byte", origin);
+    AUTO_STRV struct strv argv = STRV_INIT;
+    AUTO_STRV struct strv env = STRV_INIT;
+    strv_push_all(&argv, (char *const[]){"git", "config", "--file", "-", "--no-includes", "-z",
+                                         "--list", NULL});
+    git_environment(&env);
+    struct proc_cmd cmd = {
+        .argv = &argv,
+        .env = &env,
+        .cwd = "/",
+        .input = bytes,
+        .input_len = len,
+        .timeout_ms = GIT_TIMEOUT_MS,
+    };
+    AUTO_PROC_RESULT struct proc_result result = PROC_RESULT_INIT;
+    if (!proc_run(&result, &cmd, err))
+        return err_prefix(err, "cannot read %s", origin);
+    if (result.status != 0) {
+        buf_rtrim(&result.errout);
+        AUTO_FREE char *why = text_clean(result.errout.ptr);
+        return err_set(err, ERR_USAGE, "%s is not valid: %s", origin, why);
+    }
+    return add_listing(c, &result.out, origin, err);
+}
+
+static bool add_file(struct config *c, const char *path, struct err *err)
+{
+    AUTO_BUF struct buf bytes = BUF_INIT;
+    struct err why = ERR_INIT;
+    if (!fs_read_file(&bytes, AT_FDCWD, path, LIMIT_CONFIG_BYTES, &why)) {
+        if (why.sys_errno == ENOENT || why.sys_errno == ENOTDIR)
+            return true;
+        *err = why;
+        return false;
+    }
+    if (bytes.len == 0)
+        return true;
+    return add_bytes(c, bytes.ptr, bytes.len, path, err);
+}
+
+bool config_load(struct config **ret, const struct paths *paths, struct err *err)
+{
+    AUTO_CONFIG struct config *c = xcalloc(1, sizeof(*c));
+    if (!add_file(c, system_config, err) || !add_file(c, paths->user_config, err))
+        return false;
+    *ret = steal_ptr(&c);
+    return true;
+}
+
+bool config_parse(struct config **ret, const char *bytes, size_t len, const char *origin,
+                  struct err *err)
+{
+    AUTO_CONFIG struct config *c = xcalloc(1, sizeof(*c));
+    if (len > LIMIT_CONFIG_BYTES)
+        return err_set(err, ERR_LIMIT, "%s is longer than %d bytes", origin, LIMIT_CONFIG_BYTES);
+    if (len > 0 && !add_bytes(c, bytes, len, origin, err))
+        return false;
+    *ret = steal_ptr(&c);
+    return true;
+}
+
+const char *config_str(const struct config *c, const char *key, const char *fallback)
+{
+    for (size_t i = c->n; i > 0; i--)
+        if (strcmp(c->entries[i - 1].key, key) == 0)
+            return c->entries[i - 1].value;
+    return fallback;
+}
+
+bool config_bool(const struct config *c, const char *key, bool fallback)
+{
+    bool value;
+    return parse_bool(&value, config_str(c, key, fallback ? "true" : "false")) ? value : fallback;
+}
+
+int64_t config_int(const struct config *c, const char *key, int64_t fallback)
+{
+    const char *text = config_str(c, key, NULL);
+    int64_t value;
+    return text && parse_int(&value, text) ? value : fallback;
+}
+
+void config_list(struct strv *out, const struct config *c, const char *key)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (strcmp(c->entries[i].key, key) == 0)
+            strv_push(out, c->entries[i].value);
+}
+
+void config_each(const struct config *c,
+                 void (*visit)(const char *key, const char *value, void *arg), void *arg)
+{
+    for (size_t i = 0; i < c->n; i++)
+        visit(c->entries[i].key, c->entries[i].value, arg);
+}
