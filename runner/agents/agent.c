@@ -1,0 +1,71 @@
+#include "runner/agents/agent.h"
+
+#include <string.h>
+
+#include "runner/agents/kinds.h"
+#include "runner/agents/program.h"
+#include "runner/base/mem.h"
+
+const struct agent *const agents[] = {&agent_claude, &agent_command, NULL};
+
+const struct agent *agent_find(const char *name)
+{
+    for (size_t i = 0; agents[i]; i++)
+        if (strcmp(agents[i]->name, name) == 0)
+            return agents[i];
+    return NULL;
+}
+
+char *agent_program_path(const struct agent *agent, const struct strv *env)
+{
+    return agent->program ? program_find(agent->program, env) : NULL;
+}
+
+static bool find_configured(const struct agent **ret, const char *name, struct err *err)
+{
+    const struct agent *found = agent_find(name);
+    if (!found || !found->program)
+        return err_set(err, ERR_USAGE,
+                       "agent.default names '%s', which is not a known agent; 'headgate agent ls' "
+                       "lists them",
+                       name);
+    *ret = found;
+    return true;
+}
+
+bool agent_default(const struct agent **ret, const struct config *config, const struct strv *env,
+                   struct err *err)
+{
+    const char *configured = config_str(config, "agent.default", NULL);
+    if (configured)
+        return find_configured(ret, configured, err);
+
+    AUTO_BUF struct buf installed = BUF_INIT;
+    AUTO_BUF struct buf known = BUF_INIT;
+    const struct agent *only = NULL;
+    size_t n = 0;
+    for (size_t i = 0; agents[i]; i++) {
+        if (!agents[i]->program)
+            continue;
+        buf_addf(&known, "%s%s", known.len ? ", " : "", agents[i]->name);
+        AUTO_FREE char *path = agent_program_path(agents[i], env);
+        if (!path)
+            continue;
+        buf_addf(&installed, "%s%s", installed.len ? ", " : "", agents[i]->name);
+        only = agents[i];
+        n++;
+    }
+    if (n == 1) {
+        *ret = only;
+        return true;
+    }
+    if (n == 0)
+        return err_set(err, ERR_USAGE,
+                       "no agent is installed (known: %s); install one, or run a command of your own "
+                       "with 'headgate run -- COMMAND'",
+                       known.ptr);
+    return err_set(err, ERR_USAGE,
+                   "several agents are installed (%s); choose one with --agent NAME, or set it with "
+                   "agent.default in the configuration",
+                   installed.ptr);
+}

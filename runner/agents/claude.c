@@ -1,0 +1,147 @@
+/*
+ * claude: Claude Code.
+ *
+ * The gate is installed as managed settings, read-only at /etc/claude-code: they hold against a project's or a
+ * user's disableAllHooks, against --bare, and against settings that are rewritten while it runs (seen with
+ * 2.1.332). The hook's command fails closed by itself: whatever ends headgate-hook other than well becomes exit 2,
+ * which is the one status that always blocks; onFailure covers a hook that cannot be started.
+ */
+#include "runner/agents/kinds.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "runner/agents/program.h"
+#include "runner/base/fs.h"
+#include "runner/base/jx.h"
+#include "runner/base/mem.h"
+
+/* The longest that the client waits for the hook; the keeper's own deadline is shorter. */
+enum { HOOK_TIMEOUT_S = 86400 };
+
+static json_t *managed_settings(const char *hook_inside)
+{
+    AUTO_FREE char *command = xasprintf(
+        "%s --agent claude || { echo 'headgate: the gate could not answer; the call is denied' >&2; "
+        "exit 2; }",
+        hook_inside);
+    return json_pack(
+        "{s:b, s:s, s:b, s:{s:[{s:s, s:[{s:s, s:s, s:i, s:s}]}]}}", "allowManagedHooksOnly", 1,
+        "disableBypassPermissionsMode", "disable", "includeCoAuthoredBy", 0, "hooks", "PreToolUse",
+        "matcher", "*", "hooks", "type", "command", "command", command, "timeout", HOOK_TIMEOUT_S,
+        "onFailure", "block");
+}
+
+/* What the first start would ask a person: answered once in the private home. */
+static json_t *first_run_answers(const struct agent_start *start)
+{
+    json_t *project = json_pack("{s:b, s:b, s:i}", "hasTrustDialogAccepted", 1,
+                                "hasCompletedProjectOnboarding", 1, "projectOnboardingSeenCount", 1);
+    json_t *answers = json_pack("{s:b, s:s, s:i, s:b, s:{s:o}}", "hasCompletedOnboarding", 1,
+                                "theme", "dark", "numStartups", 2, "autoUpdates", 0, "projects",
+                                start->worktree, project);
+    const char *key = strv_env_get(start->caller_env, "ANTHROPIC_API_KEY");
+    size_t len = key ? strlen(key) : 0;
+    if (len > 0) {
+        /* It remembers an accepted key by its last 20 characters. */
+        const char *tail = len > 20 ? key + len - 20 : key;
+        jx_set(answers, "customApiKeyResponses",
+               json_pack("{s:[s], s:[]}", "approved", tail, "rejected"));
+    }
+    return answers;
+}
+
+static bool write_json(const char *folder, const char *name, json_t *value, mode_t mode,
+                       struct err *err)
+{
+    AUTO_JSON json_t *owned = value;
+    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_FREE char *path = fs_join(folder, name);
+    jx_dump(&text, owned);
+    buf_addch(&text, '\n');
+    return fs_write_plain(AT_FDCWD, path, text.ptr, text.len, mode, err);
+}
+
+static bool install_gate(struct box_spec *spec, const struct agent_start *start, struct err *err)
+{
+    AUTO_FREE char *folder = fs_join(start->dir, "claude-code");
+    if (!fs_mkdirs(folder, 0755, err) ||
+        !write_json(folder, "managed-settings.json", managed_settings(start->hook_inside), 0644, err))
+        return false;
+    box_spec_bind(spec, folder, "/etc/claude-code", 0);
+    return true;
+}
+
+static bool seed_home(const struct agent_start *start, struct err *err)
+{
+    AUTO_FREE char *file = fs_join(start->home_host, ".claude.json");
+    if (fs_exists(file)) /* a resumed attempt keeps its own */
+        return true;
+    return write_json(start->home_host, ".claude.json", first_run_answers(start), 0600, err);
+}
+
+static void add_arguments(struct box_spec *spec, const struct agent_start *start)
+{
+    const char *model = config_str(start->config, "agent.claude.model", NULL);
+    if (model) {
+        strv_push(&spec->argv, "--model");
+        strv_push(&spec->argv, model);
+    }
+    if (start->resume)
+        strv_push(&spec->argv, "--continue");
+    if (!start->interactive) {
+        strv_push(&spec->argv, "-p");
+        strv_push(&spec->argv, "--output-format");
+        strv_push(&spec->argv, "stream-json");
+        strv_push(&spec->argv, "--verbose");
+    }
+    if (start->prompt[0]) {
+        strv_push(&spec->argv, "--");
+        strv_push(&spec->argv, start->prompt);
+    }
+}
+
+static const char *const credentials[] = {
+    "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN",
+    "ANTHROPIC_MODEL",   NULL,
+};
+
+static void add_environment(struct box_spec *spec, const struct agent_start *start)
+{
+    for (size_t i = 0; credentials[i]; i++) {
+        const char *value = strv_env_get(start->caller_env, credentials[i]);
+        if (value)
+            strv_env_set(&spec->env, credentials[i], value);
+    }
+    strv_env_set(&spec->env, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+    strv_env_set(&spec->env, "DISABLE_AUTOUPDATER", "1");
+    strv_env_set(&spec->env, "DISABLE_TELEMETRY", "1");
+    strv_env_set(&spec->env, "DISABLE_ERROR_REPORTING", "1");
+}
+
+static bool prepare(struct box_spec *spec, const struct agent_start *start, struct err *err)
+{
+    AUTO_FREE char *found = program_find("claude", start->caller_env);
+    if (!found)
+        return err_set(err, ERR_FAILED,
+                       "Claude Code is not installed: there is no 'claude' in PATH (npm install -g "
+                       "@anthropic-ai/claude-code)");
+    AUTO_FREE char *program = program_show(spec, found, err);
+    if (!program || !install_gate(spec, start, err) || !seed_home(start, err))
+        return false;
+    strv_push(&spec->argv, program);
+    add_arguments(spec, start);
+    add_environment(spec, start);
+    return true;
+}
+
+const struct agent agent_claude = {
+    .name = "claude",
+    .title = "Claude Code",
+    .program = "claude",
+    .tested = "2.1.332",
+    .output = "claude",
+    .needs_env = credentials,
+    .prepare = prepare,
+};

@@ -1,0 +1,24 @@
+/*
+ * command: any program as an agent. It is told its task by HEADGATE_TASK and gates its own tool calls with
+ * headgate-hook where it wants to; whatever it does, the box contains.
+ */
+#include "runner/agents/kinds.h"
+
+static bool prepare(struct box_spec *spec, const struct agent_start *start, struct err *err)
+{
+    if (!start->command || start->command->n == 0)
+        return err_set(err, ERR_USAGE, "a command is missing: headgate run -- COMMAND [ARG...]");
+    for (size_t i = 0; i < start->command->n; i++)
+        strv_push(&spec->argv, start->command->v[i]);
+    return true;
+}
+
+static const char *const no_env[] = {NULL};
+
+const struct agent agent_command = {
+    .name = "command",
+    .title = "a command of your own",
+    .output = "lines",
+    .needs_env = no_env,
+    .prepare = prepare,
+};

@@ -1,0 +1,12 @@
+/*
+ * kinds: the adapters that are built in, one file each.
+ */
+#ifndef AGENTS_KINDS_H
+#define AGENTS_KINDS_H
+
+#include "runner/agents/agent.h"
+
+extern const struct agent agent_claude;
+extern const struct agent agent_command;
+
+#endif

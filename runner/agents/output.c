@@ -1,0 +1,65 @@
+/*
+ * output: what a person wants to see of one line of an agent's output.
+ */
+#include <string.h>
+
+#include "runner/agents/agent.h"
+#include "runner/base/jx.h"
+
+/* The most telling argument of a tool call, by the names that agents use. */
+static const char *main_argument(const json_t *input)
+{
+    static const char *const names[] = {"command", "file_path", "path", "pattern", "url", "description"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = jx_str(input, names[i], NULL);
+        if (value)
+            return value;
+    }
+    return "";
+}
+
+static bool add_content(struct buf *out, const json_t *content)
+{
+    size_t i;
+    json_t *part;
+    json_array_foreach(content, i, part)
+    {
+        const char *type = jx_str(part, "type", "");
+        if (strcmp(type, "text") == 0) {
+            buf_adds(out, jx_str(part, "text", ""));
+            return true;
+        }
+        if (strcmp(type, "tool_use") == 0) {
+            buf_addf(out, "%s %s", jx_str(part, "name", "tool"), main_argument(jx_obj(part, "input")));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One line of `--output-format stream-json`. */
+static bool claude_line(struct buf *out, const char *line, size_t len)
+{
+    AUTO_JSON json_t *msg = NULL;
+    struct err ignored;
+    if (!jx_parse(&msg, line, len, &ignored))
+        return false;
+    const char *type = jx_str(msg, "type", "");
+    if (strcmp(type, "assistant") == 0)
+        return add_content(out, jx_arr(jx_obj(msg, "message"), "content"));
+    if (strcmp(type, "result") == 0) {
+        buf_adds(out, jx_str(msg, "result", jx_str(msg, "subtype", "done")));
+        return true;
+    }
+    return false;
+}
+
+bool agent_output_line(struct buf *out, const char *output_kind, const char *line, size_t len)
+{
+    if (strcmp(output_kind, "claude") == 0)
+        return claude_line(out, line, len);
+    if (len == 0)
+        return false;
+    buf_add(out, line, len);
+    return true;
+}

@@ -1,0 +1,66 @@
+#include "runner/agents/program.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+char *program_find(const char *program, const struct strv *env)
+{
+    if (strchr(program, '/'))
+        return is_program(program) ? xstrdup(program) : NULL;
+    const char *path = strv_env_get(env, "PATH");
+    AUTO_STRV struct strv folders = STRV_INIT;
+    strv_split(&folders, path ? path : "/usr/local/bin:/usr/bin:/bin", ':', false);
+    for (size_t i = 0; i < folders.n; i++) {
+        AUTO_FREE char *candidate = fs_join(folders.v[i], program);
+        if (candidate[0] == '/' && is_program(candidate))
+            return steal_ptr(&candidate);
+    }
+    return NULL;
+}
+
+static bool is_native(const char *path)
+{
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char magic[4];
+    return fd >= 0 && read(fd, magic, sizeof magic) == sizeof magic &&
+           memcmp(magic, "\177ELF", sizeof magic) == 0;
+}
+
+/* System folders are in every box already. */
+static bool is_system_path(const char *path)
+{
+    static const char *const roots[] = {"/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/"};
+    for (size_t i = 0; i < ARRAY_LEN(roots); i++)
+        if (strncmp(path, roots[i], strlen(roots[i])) == 0)
+            return true;
+    return false;
+}
+
+char *program_show(struct box_spec *spec, const char *path, struct err *err)
+{
+    AUTO_FREE char *real = fs_realpath(path, err);
+    if (!real)
+        return NULL;
+    if (is_system_path(real))
+        return steal_ptr(&real);
+    if (is_native(real)) {
+        box_spec_bind(spec, real, real, 0);
+        return steal_ptr(&real);
+    }
+    AUTO_FREE char *folder = fs_dirname(real);
+    AUTO_FREE char *package = fs_dirname(folder);
+    const char *shown = strcmp(package, "/") == 0 ? folder : package;
+    box_spec_bind(spec, shown, shown, 0);
+    return steal_ptr(&real);
+}

@@ -1,0 +1,16 @@
+/*
+ * program: make an agent's program visible in its box, wherever the person installed it.
+ */
+#ifndef AGENTS_PROGRAM_H
+#define AGENTS_PROGRAM_H
+
+#include "sandbox/box.h"
+
+/* Absolute path of `program` in PATH of env, symlinks kept; allocated, NULL when there is none. A program that holds a slash is
+ * taken as a path. */
+char *program_find(const char *program, const struct strv *env);
+/* Resolve the symlinks of `path` and show the file read-only at its real path: a native program alone, a script with the folder of
+ * its package (two levels up, or one where that is a system folder). Allocated real path, or NULL with err. */
+char *program_show(struct box_spec *spec, const char *path, struct err *err);
+
+#endif

@@ -1,0 +1,200 @@
+#include "runner/attempt/boxes.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "runner/agents/agent.h"
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+#include "sandbox/profile.h"
+
+#define INSIDE "/run/headgate"
+#define INSIDE_GATE INSIDE "/gate.sock"
+#define INSIDE_BIN INSIDE "/bin"
+#define INSIDE_HOOK INSIDE_BIN "/headgate-hook"
+#define INSIDE_SCRATCH INSIDE "/scratch"
+
+enum { DEFAULT_PIDS = 4096 };
+static const int64_t default_memory_bytes = (int64_t)8 << 30;
+
+const char *boxes_home(const struct boxes *b)
+{
+    const char *home = strv_env_get(&b->spec->env, "HOME");
+    return home && home[0] == '/' ? home : b->paths->home;
+}
+
+/* What the agent's box and the helper boxes share: account, environment, private home. */
+static bool begin(struct box_spec *spec, const struct boxes *b, struct err *err)
+{
+    AUTO_FREE char *home = fs_join(b->tree->dir, "home");
+    spec->uid = b->account.uid;
+    spec->gid = b->account.gid;
+    spec->hostname = xasprintf("headgate-%s", b->spec->id);
+    for (char *c = spec->hostname; *c; c++)
+        if (*c == '.')
+            *c = '-';
+    return profile_apply(spec, &b->spec->env, boxes_home(b), home, err);
+}
+
+static void show_tree(struct box_spec *spec, const struct wt_attempt *t, bool writable)
+{
+    if (t->lower) {
+        spec->overlay.lower = xstrdup(t->lower);
+        /* A read-only view still mounts the upper: mounting without it would hide the agent's work. */
+        spec->overlay.upper = xstrdup(t->upper);
+        spec->overlay.work = xstrdup(t->work);
+        spec->overlay.inside = xstrdup(t->tree);
+    } else {
+        box_spec_bind(spec, t->tree, t->tree, writable ? BOX_BIND_WRITE : 0);
+    }
+}
+
+static void show_git(struct box_spec *spec, const struct wt_attempt *t, bool with_tree, bool writable)
+{
+    box_spec_bind(spec, t->gitdir, t->gitdir, writable ? BOX_BIND_WRITE : 0);
+    for (size_t i = 0; i < t->objects_ro.n; i++)
+        box_spec_bind(spec, t->objects_ro.v[i], t->objects_ro.v[i], 0);
+    if (with_tree) {
+        AUTO_FREE char *gitfile = fs_join(t->tree, ".git");
+        box_spec_bind(spec, t->gitfile, gitfile, 0);
+    }
+}
+
+static bool show_gate(struct box_spec *spec, const struct boxes *b, struct err *err)
+{
+    AUTO_FREE char *hook = paths_program("headgate-hook", err);
+    if (!hook)
+        return false;
+    AUTO_FREE char *gate = paths_gate_socket(b->paths, b->spec->id);
+    box_spec_bind(spec, hook, INSIDE_HOOK, 0);
+    box_spec_bind(spec, gate, INSIDE_GATE, 0);
+    return true;
+}
+
+static void tell_environment(struct box_spec *spec, const struct boxes *b)
+{
+    AUTO_FREE char *run = xasprintf("%lld", (long long)b->spec->run);
+    const char *path = strv_env_get(&spec->env, "PATH");
+    AUTO_FREE char *with_hook = xasprintf("%s:" INSIDE_BIN, path ? path : "/usr/bin:/bin");
+    strv_env_set(&spec->env, "PATH", with_hook);
+    strv_env_set(&spec->env, "HEADGATE_RUN", run);
+    strv_env_set(&spec->env, "HEADGATE_ATTEMPT", b->spec->id);
+    strv_env_set(&spec->env, "HEADGATE_BRANCH", b->spec->branch);
+    strv_env_set(&spec->env, "HEADGATE_TASK", b->spec->prompt);
+    strv_env_set(&spec->env, "HEADGATE_WORKTREE", b->tree->tree);
+    strv_env_set(&spec->env, "HEADGATE_GATE", INSIDE_GATE);
+    strv_env_set(&spec->env, "HEADGATE_HOOK", INSIDE_HOOK);
+}
+
+static void set_limits(struct box_spec *spec, const struct boxes *b)
+{
+    spec->limits.memory_bytes =
+        b->spec->memory_bytes ? b->spec->memory_bytes
+                              : config_int(b->config, "box.memory", default_memory_bytes);
+    spec->limits.pids = b->spec->pids ? b->spec->pids : config_int(b->config, "box.pids", DEFAULT_PIDS);
+}
+
+static void show_extra_paths(struct box_spec *spec, const struct attempt_spec *s)
+{
+    for (size_t i = 0; i < s->ro.n; i++)
+        box_spec_bind(spec, s->ro.v[i], s->ro.v[i], 0);
+    for (size_t i = 0; i < s->rw.n; i++)
+        box_spec_bind(spec, s->rw.v[i], s->rw.v[i], BOX_BIND_WRITE);
+    for (size_t i = 0; i < s->services.n; i++)
+        strv_push(&spec->listen_ports, s->services.v[i]);
+}
+
+/* The set-up command runs in the same box before the agent, and the agent starts only when it succeeded. */
+static void put_setup_first(struct box_spec *spec, const char *setup)
+{
+    struct strv argv = STRV_INIT;
+    strv_push(&argv, "/bin/sh");
+    strv_push(&argv, "-c");
+    strv_push(&argv, "/bin/sh -e -c \"$1\" || { echo 'headgate: the set-up command failed' >&2; exit 1; }; "
+                     "shift; exec \"$@\"");
+    strv_push(&argv, "headgate-setup");
+    strv_push(&argv, setup);
+    strv_push_all(&argv, strv_array(&spec->argv));
+    strv_release(&spec->argv);
+    spec->argv = argv;
+}
+
+static bool add_agent(struct box_spec *spec, const struct boxes *b, struct err *err)
+{
+    const struct agent *agent = agent_find(b->spec->agent);
+    if (!agent)
+        return err_set(err, ERR_USAGE, "'%s' is not a known agent; 'headgate agent ls' lists them",
+                       b->spec->agent);
+    AUTO_FREE char *home = fs_join(b->tree->dir, "home");
+    const struct agent_start start = {
+        .attempt = b->spec->id,
+        .prompt = b->spec->prompt,
+        .command = b->spec->command.n ? &b->spec->command : NULL,
+        .interactive = b->spec->interactive,
+        .resume = b->spec->resume,
+        .dir = b->tree->dir,
+        .home_host = home,
+        .home_inside = boxes_home(b),
+        .worktree = b->tree->tree,
+        .hook_inside = INSIDE_HOOK,
+        .caller_env = &b->spec->env,
+        .config = b->config,
+        .agent_name = b->spec->agent,
+    };
+    return agent->prepare(spec, &start, err);
+}
+
+bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
+{
+    AUTO_BOX_SPEC struct box_spec spec;
+    box_spec_init(&spec);
+    if (!begin(&spec, b, err))
+        return false;
+    show_tree(&spec, b->tree, true);
+    show_git(&spec, b->tree, true, true);
+    if (!show_gate(&spec, b, err) || !add_agent(&spec, b, err))
+        return false;
+    if (b->spec->setup)
+        put_setup_first(&spec, b->spec->setup);
+    show_extra_paths(&spec, b->spec);
+    tell_environment(&spec, b);
+    set_limits(&spec, b);
+    spec.cwd = b->spec->subdir[0] ? fs_join(b->tree->tree, b->spec->subdir) : xstrdup(b->tree->tree);
+    spec.pty = b->spec->interactive;
+    spec.cols = (uint16_t)(b->spec->cols > 0 ? b->spec->cols : 80);
+    spec.rows = (uint16_t)(b->spec->rows > 0 ? b->spec->rows : 24);
+    if (b->spec->require && !layer_parse_list(&spec.require, b->spec->require, err))
+        return false;
+    *ret = spec;
+    box_spec_init(&spec);
+    return true;
+}
+
+bool boxes_run_job(void *arg, const struct wt_box_job *job, struct proc_result *ret, struct err *err)
+{
+    const struct boxes *b = arg;
+    AUTO_BOX_SPEC struct box_spec spec;
+    AUTO_FREE char *launcher = paths_program("headgate-box", err);
+    box_spec_init(&spec);
+    if (!launcher || !begin(&spec, b, err))
+        return false;
+    if (job->with_tree)
+        show_tree(&spec, b->tree, job->tree_writable);
+    show_git(&spec, b->tree, job->with_tree, job->gitdir_writable);
+    if (job->scratch_host)
+        box_spec_bind(&spec, job->scratch_host, INSIDE_SCRATCH, BOX_BIND_WRITE);
+    strv_push_all(&spec.argv, (char *const *)job->argv);
+    for (size_t i = 0; i < job->env.n; i++)
+        strv_push(&spec.env, job->env.v[i]);
+    set_limits(&spec, b);
+    spec.cwd = xstrdup(job->with_tree ? b->tree->tree : b->tree->gitdir);
+    const struct proc_cmd cmd = {
+        .input = job->input,
+        .input_len = job->input_len,
+        .output_fd = job->output_fd,
+        .max_output_bytes = job->max_output_bytes,
+        .timeout_ms = job->timeout_ms,
+    };
+    struct layer_report report;
+    return box_run(ret, &report, launcher, &spec, &cmd, err);
+}

@@ -1,0 +1,28 @@
+/*
+ * boxes: the two kinds of box of an attempt: the agent's own, and the helper boxes in which git reads what the
+ * agent wrote.
+ */
+#ifndef ATTEMPT_BOXES_H
+#define ATTEMPT_BOXES_H
+
+#include "runner/attempt/account.h"
+#include "runner/attempt/attempt.h"
+#include "sandbox/box.h"
+
+/* What does not change between the boxes of an attempt. All borrowed. */
+struct boxes {
+    const struct paths *paths;
+    const struct config *config;
+    const struct attempt_spec *spec;
+    const struct wt_attempt *tree;
+    struct account account;
+};
+
+/* The person's home as the person's environment names it; where the private home appears inside. */
+const char *boxes_home(const struct boxes *b);
+/* The agent's box: everything that runs in `headgate-keep`'s care. Also writes the adapter's files. */
+bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err) WARN_UNUSED;
+/* wt_box_fn: arg is a struct boxes. */
+bool boxes_run_job(void *arg, const struct wt_box_job *job, struct proc_result *ret, struct err *err);
+
+#endif

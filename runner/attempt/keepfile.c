@@ -1,0 +1,68 @@
+#include "runner/attempt/keepfile.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "runner/agents/agent.h"
+#include "runner/base/fs.h"
+#include "runner/base/limits.h"
+#include "runner/base/mem.h"
+
+enum { DEFAULT_GRACE_MS = 5000 };
+/* Hooks of agents are told to wait a day; a person has an hour less. */
+static const int64_t default_deadline_ms = (int64_t)23 * 3600 * 1000;
+
+static json_t *services_json(const struct strv *services)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < services->n; i++) {
+        int port = atoi(services->v[i]);
+        json_array_append_new(list, json_pack("{s:i, s:i}", "port", port, "target", port));
+    }
+    return list;
+}
+
+static json_t *limits_json(const struct boxes *b, const struct box_spec *box)
+{
+    const struct attempt_spec *s = b->spec;
+    json_t *limits = json_object();
+    jx_set_int(limits, "memory", box->limits.memory_bytes);
+    jx_set_int(limits, "pids", box->limits.pids);
+    jx_set_int(limits, "time_ms", s->time_ms);
+    jx_set_int(limits, "output",
+               s->output_bytes ? s->output_bytes : config_int(b->config, "run.output", LIMIT_LOG_BYTES));
+    return limits;
+}
+
+bool keepfile_write(const struct boxes *b, const struct box_spec *box, const struct policy *policy,
+                    struct err *err)
+{
+    const struct attempt_spec *s = b->spec;
+    const struct agent *agent = agent_find(s->agent);
+    AUTO_FREE char *socket = paths_keeper_socket(b->paths, s->id);
+    AUTO_FREE char *gate = paths_gate_socket(b->paths, s->id);
+    AUTO_JSON json_t *j = json_object();
+    jx_set_int(j, "v", 1);
+    jx_set_str(j, "attempt", s->id);
+    jx_set_int(j, "run", s->run);
+    jx_set_str(j, "agent", s->agent);
+    jx_set_str(j, "socket", socket);
+    jx_set_str(j, "gate_socket", gate);
+    jx_set_str(j, "plan", "plan");
+    jx_set_bool(j, "interactive", s->interactive);
+    jx_set_int(j, "cols", box->cols);
+    jx_set_int(j, "rows", box->rows);
+    jx_set_str(j, "worktree", b->tree->tree);
+    jx_set_str(j, "home", boxes_home(b));
+    jx_set_str(j, "output", agent ? agent->output : "lines");
+    jx_set(j, "limits", limits_json(b, box));
+    jx_set_int(j, "grace_ms", config_int(b->config, "run.grace", DEFAULT_GRACE_MS));
+    jx_set_int(j, "deadline_ms", config_int(b->config, "gate.deadline", default_deadline_ms));
+    jx_set(j, "services", services_json(&s->services));
+    jx_set(j, "policy", policy_to_json(policy));
+
+    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_FREE char *path = fs_join(b->tree->dir, "keep.json");
+    jx_dump(&text, j);
+    return fs_write_atomic(AT_FDCWD, path, text.ptr, text.len, 0600, err);
+}

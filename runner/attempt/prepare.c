@@ -1,0 +1,95 @@
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner/attempt/boxes.h"
+#include "runner/attempt/keepfile.h"
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+
+/* The private home is made once and kept for resumes. */
+static bool make_home(const char *dir, const struct account *account, struct err *err)
+{
+    AUTO_FREE char *home = fs_join(dir, "home");
+    return fs_mkdirs(home, 0700, err) &&
+           (!account->is_other ||
+            fs_chown_tree(AT_FDCWD, home, account->uid, account->gid, err));
+}
+
+static bool create_tree(struct wt_attempt *ret, const struct paths *paths, const struct config *config,
+                        const struct attempt_spec *spec, const char *dir,
+                        const struct account *account, struct err *err)
+{
+    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    AUTO_STRV struct strv include = STRV_INIT;
+    enum wt_engine engine = WT_ENGINE_OVERLAY;
+    const char *wanted = spec->engine ? spec->engine : config_str(config, "worktree.engine", NULL);
+    config_list(&include, config, "worktree.include");
+    if ((wanted && !wt_engine_parse(&engine, wanted, err)) || !wt_repo_open(&repo, spec->repo, err))
+        return false;
+    const struct wt_create how = {
+        .id = spec->id,
+        .dir = dir,
+        .bases_dir = paths->bases,
+        .branch = spec->branch,
+        .base_oid = spec->base,
+        .base_name = spec->base_ref,
+        .force_engine = wanted != NULL,
+        .engine = engine,
+        .uid = account->is_other ? account->uid : (uid_t)-1,
+        .gid = account->is_other ? account->gid : (gid_t)-1,
+        .include = include.n ? &include : NULL,
+    };
+    return wt_create(ret, &repo, &how, err);
+}
+
+/* An attempt that was prepared before (resume, or a server that died here) keeps its worktree. */
+static bool open_or_create_tree(struct wt_attempt *ret, const struct paths *paths,
+                                const struct config *config, const struct attempt_spec *spec,
+                                const char *dir, const struct account *account, struct err *err)
+{
+    struct err ignored = ERR_INIT;
+    if (!wt_recover(dir, err))
+        return false;
+    if (wt_load(ret, dir, &ignored))
+        return true;
+    return create_tree(ret, paths, config, spec, dir, account, err);
+}
+
+static bool write_plan(const struct boxes *b, const struct policy *policy, struct err *err)
+{
+    AUTO_BOX_SPEC struct box_spec box;
+    AUTO_BUF struct buf plan = BUF_INIT;
+    AUTO_FREE char *path = fs_join(b->tree->dir, "plan");
+    box_spec_init(&box);
+    return boxes_agent(&box, b, err) && box_plan(&plan, &box, err) &&
+           fs_write_plain(AT_FDCWD, path, plan.ptr, plan.len, 0600, err) &&
+           keepfile_write(b, &box, policy, err);
+}
+
+bool attempt_prepare(struct attempt_place *ret, const struct paths *paths, const struct config *config,
+                     const struct attempt_spec *spec, const struct policy *policy, struct err *err)
+{
+    struct wt_attempt tree = WT_ATTEMPT_INIT;
+    struct boxes boxes = {.paths = paths, .config = config, .spec = spec, .tree = &tree};
+    AUTO_FREE char *dir = paths_attempt(paths, spec->id);
+    if (!account_of_boxes(&boxes.account, config, err) || !fs_mkdirs(dir, 0700, err) ||
+        !make_home(dir, &boxes.account, err) ||
+        !open_or_create_tree(&tree, paths, config, spec, dir, &boxes.account, err))
+        return false;
+    bool ok = write_plan(&boxes, policy, err);
+    /* The adapter's files in the home are the box's own. */
+    ok = ok && make_home(dir, &boxes.account, err);
+    if (ok) {
+        ret->tree = xstrdup(tree.tree);
+        ret->engine = xstrdup(wt_engine_name(tree.engine));
+        ret->engine_why = xstrdup(tree.engine_why ? tree.engine_why : "");
+    } else if (!spec->resume) {
+        /* Nobody has worked here yet: undo the worktree, keep the first error. */
+        struct err undo = ERR_INIT;
+        if (!wt_discard(&tree, true, &undo))
+            err_prefix(err, "the worktree could not be undone (%s)", undo.text);
+    }
+    wt_attempt_release(&tree);
+    return ok;
+}

@@ -1,0 +1,122 @@
+#include "runner/attempt/attempt.h"
+
+#include <stdlib.h>
+
+#include "runner/base/mem.h"
+
+void attempt_spec_release(struct attempt_spec *s)
+{
+    free(s->id);
+    free(s->repo);
+    free(s->subdir);
+    free(s->branch);
+    free(s->base);
+    free(s->base_ref);
+    free(s->engine);
+    free(s->agent);
+    free(s->prompt);
+    free(s->require);
+    free(s->setup);
+    strv_release(&s->command);
+    strv_release(&s->env);
+    strv_release(&s->services);
+    strv_release(&s->ro);
+    strv_release(&s->rw);
+    *s = (struct attempt_spec)ATTEMPT_SPEC_INIT;
+}
+
+void attempt_place_release(struct attempt_place *p)
+{
+    free(p->tree);
+    free(p->engine);
+    free(p->engine_why);
+    *p = (struct attempt_place){0};
+}
+
+json_t *attempt_spec_json(const struct attempt_spec *s)
+{
+    json_t *j = json_object();
+    jx_set_str(j, "id", s->id);
+    jx_set_int(j, "run", s->run);
+    jx_set_int(j, "n", s->n);
+    jx_set_str(j, "repo", s->repo);
+    jx_set_str(j, "subdir", s->subdir);
+    jx_set_str(j, "branch", s->branch);
+    jx_set_str(j, "base", s->base);
+    jx_set_str(j, "base_ref", s->base_ref);
+    jx_set_str(j, "engine", s->engine);
+    jx_set_str(j, "agent", s->agent);
+    jx_set_str(j, "prompt", s->prompt);
+    jx_set(j, "command", jx_from_strv(&s->command));
+    jx_set(j, "env", jx_from_strv(&s->env));
+    jx_set_bool(j, "interactive", s->interactive);
+    jx_set_bool(j, "resume", s->resume);
+    jx_set_int(j, "cols", s->cols);
+    jx_set_int(j, "rows", s->rows);
+    jx_set_str(j, "ladder", ladder_name(s->ladder));
+    jx_set_int(j, "memory", s->memory_bytes);
+    jx_set_int(j, "pids", s->pids);
+    jx_set_int(j, "time_ms", s->time_ms);
+    jx_set_int(j, "output", s->output_bytes);
+    jx_set(j, "services", jx_from_strv(&s->services));
+    jx_set(j, "ro", jx_from_strv(&s->ro));
+    jx_set(j, "rw", jx_from_strv(&s->rw));
+    jx_set_str(j, "require", s->require);
+    jx_set_str(j, "setup", s->setup);
+    return j;
+}
+
+static char *dup_member(const json_t *j, const char *key, const char *fallback)
+{
+    const char *value = jx_str(j, key, fallback);
+    return value ? xstrdup(value) : NULL;
+}
+
+static void read_texts(struct attempt_spec *s, const json_t *j)
+{
+    s->id = dup_member(j, "id", "");
+    s->repo = dup_member(j, "repo", "");
+    s->subdir = dup_member(j, "subdir", "");
+    s->branch = dup_member(j, "branch", "");
+    s->base = dup_member(j, "base", "");
+    s->base_ref = dup_member(j, "base_ref", "");
+    s->engine = dup_member(j, "engine", NULL);
+    s->agent = dup_member(j, "agent", "");
+    s->prompt = dup_member(j, "prompt", "");
+    s->require = dup_member(j, "require", NULL);
+    s->setup = dup_member(j, "setup", NULL);
+}
+
+static void read_lists(struct attempt_spec *s, const json_t *j)
+{
+    jx_strv(&s->command, j, "command");
+    jx_strv(&s->env, j, "env");
+    jx_strv(&s->services, j, "services");
+    jx_strv(&s->ro, j, "ro");
+    jx_strv(&s->rw, j, "rw");
+}
+
+bool attempt_spec_parse(struct attempt_spec *ret, const json_t *j, struct err *err)
+{
+    struct attempt_spec s = ATTEMPT_SPEC_INIT;
+    if (!ladder_parse(&s.ladder, jx_str(j, "ladder", ""), err))
+        return false;
+    read_texts(&s, j);
+    read_lists(&s, j);
+    s.run = jx_int(j, "run", 0);
+    s.n = jx_int(j, "n", 0);
+    s.interactive = jx_bool(j, "interactive", false);
+    s.resume = jx_bool(j, "resume", false);
+    s.cols = (int)jx_int(j, "cols", 80);
+    s.rows = (int)jx_int(j, "rows", 24);
+    s.memory_bytes = jx_int(j, "memory", 0);
+    s.pids = jx_int(j, "pids", 0);
+    s.time_ms = jx_int(j, "time_ms", 0);
+    s.output_bytes = jx_int(j, "output", 0);
+    if (!s.id[0] || !s.repo[0] || !s.branch[0] || !s.base[0] || !s.agent[0]) {
+        attempt_spec_release(&s);
+        return err_set(err, ERR_INTERNAL, "a stored attempt lacks id, repository, branch, base or agent");
+    }
+    *ret = s;
+    return true;
+}

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Install packages, build, and pass every test: as an unprivileged account, and again started by root when root runs this.
+#   sh tests/run.sh [CTEST ARGUMENT...]
+set -eu
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+account=hgtest
+
+. "$here/runner/setup.sh"
+packages_install "$here/tests/packages.txt"
+
+build_and_test() { # in the folder $1; further words go to ctest
+    cd "$1"
+    shift
+    cmake --preset dev >/dev/null
+    cmake --build --preset dev
+    ctest --preset dev -j2 "$@"
+}
+
+if [ "$(id -u)" != 0 ]; then
+    build_and_test "$here" "$@"
+    exit
+fi
+
+# Root: an account of its own builds and tests in a copy that it can read, wherever this clone lies.
+id "$account" >/dev/null 2>&1 || useradd --create-home --shell /bin/bash "$account"
+id headgate >/dev/null 2>&1 || useradd --system --shell /usr/sbin/nologin headgate
+home=$(getent passwd "$account" | cut -d: -f6)
+work=$(mktemp -d "$home/headgate-tests.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+(cd "$here" && git ls-files -z | tar --null -T - -cf -) | tar -C "$work" -xf -
+chown -R "$account:" "$work"
+
+as_account() {
+    # A clean login environment: nothing of root's may leak into what the tests see.
+    env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$home" USER="$account" LOGNAME="$account" LANG=C.UTF-8 \
+        CI="${CI:-}" npm_config_registry="${npm_config_registry:-}" NPM_CONFIG_USERCONFIG="${NPM_CONFIG_USERCONFIG:-}" \
+        setpriv --reuid="$account" --regid="$account" --init-groups "$@"
+}
+
+echo "== build and test as $account"
+as_account sh "$work/tests/run.sh" "$@"
+echo "== the same tests, started by root"
+cd "$work"
+ctest --preset dev -j2 "$@"
