@@ -7,7 +7,8 @@
  *    line comes after it.
  * 4. Writes queue; when more than max_queue_bytes wait for a peer that does not read, the conn closes itself
  *    (a dashboard that was stopped with Ctrl-Z must not fill the server's memory).
- * 5. A peer that is gone ends the conn through its reading side, so that what it had sent before is read.
+ * 5. The process handles or ignores SIGPIPE: libuv writes with write(2).
+ * 6. A peer that is gone ends the conn through its reading side, so that what it had sent before is read.
  */
 #ifndef WIRE_CONN_H
 #define WIRE_CONN_H

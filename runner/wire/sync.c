@@ -88,7 +88,7 @@ bool sync_recv(json_t **ret, struct sync_conn *c, int64_t timeout_ms, struct err
     AUTO_BUF struct buf line = BUF_INIT;
     int64_t deadline_ms = timeout_ms < 0 ? -1 : clock_mono_ms() + timeout_ms;
     for (;;) {
-        bool have, is_ready;
+        bool have = false, is_ready = false;
         if (!frame_next(&c->frame, &line, &have, err))
             return false;
         if (have)
