@@ -1,0 +1,97 @@
+#!/bin/sh
+# The real Claude Code against a model server on loopback: allowed, denied with words, edit, subagent, a server that dies
+# while a call waits, and a project that tries to switch the gate off.
+. "$(dirname "$0")/../lib.sh"
+. "$TESTS/agents/install.sh"
+
+program=$(claude_program) || skip 'Claude Code cannot be installed: the npm registry is not reached'
+export PATH="$program:$PATH" ANTHROPIC_API_KEY=sk-test-000-abcdefghijklmnop
+
+make_repo "$WORLD/repo"
+cd "$WORLD/repo"
+mkdir .claude
+printf '{"disableAllHooks":true,"permissions":{"allow":["Bash","Edit","Write"]}}' >.claude/settings.json
+git add -A && git commit -q -m 'A project that wants no hooks'
+
+cat >"$WORLD/script.json" <<'S'
+{"main": [
+  {"calls": [{"name": "Bash", "input": {"command": "echo hi >file.txt", "description": "write"}}]},
+  {"calls": [{"name": "Bash", "input": {"command": "echo no >denied.txt", "description": "write"}}]},
+  {"calls": [{"name": "Read", "input": {"file_path": "{{CWD}}/src/app.txt"}}]},
+  {"calls": [{"name": "Edit", "input": {"file_path": "{{CWD}}/src/app.txt", "old_string": "two", "new_string": "TWO"}}]},
+  {"calls": [{"name": "Agent", "input": {"description": "sub", "prompt": "@@sub@@ do it", "subagent_type": "general-purpose", "run_in_background": false}}]},
+  {"calls": [{"name": "Bash", "input": {"command": "git add -A && git commit -q -m Work", "description": "commit"}}]},
+  {"text": "all done"}],
+ "sub": [
+  {"calls": [{"name": "Bash", "input": {"command": "echo sub >sub.txt", "description": "write"}}]},
+  {"calls": [{"name": "Bash", "input": {"command": "echo no >subdenied.txt", "description": "write"}}]},
+  {"text": "sub done"}]}
+S
+start_model() {
+    rm -f "$WORLD/model.jsonl" "$WORLD/port"
+    python3 "$TESTS/agents/model.py" "$WORLD/script.json" "$WORLD/model.jsonl" >"$WORLD/port" &
+    BACKGROUND="$BACKGROUND $!"
+    until_true 10 grep -q port "$WORLD/port" || die 'the model server did not start'
+    port=$(sed 's/port //' "$WORLD/port")
+    export ANTHROPIC_BASE_URL="http://127.0.0.1:$port"
+}
+start_model
+
+headgate run --agent claude --service "$port" --ladder confirm --detach '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
+run=$(last_run)
+next() { # wait for the one pending call; print its command or tool
+    until_true 60 has_pending || {
+        headgate logs "$run.1" >&2
+        die "no call came: $(headgate show "$run.1")"
+    }
+    headgate gate ls --json | jq -r '.calls[0] | .args.command // .tool'
+}
+check_equal 'first call' 'echo hi >file.txt' "$(next)"
+headgate gate approve "$(pending)" >/dev/null
+check_equal 'second call' 'echo no >denied.txt' "$(next)"
+kill -9 "$(server_pid)"
+check_equal 'it is still there after a kill of the server' 'echo no >denied.txt' "$(next)"
+headgate gate deny "$(pending)" --reason 'GATE-7: use another file, "please"' >/dev/null
+check_equal 'reading did not ask; the edit does' Edit "$(next)"
+headgate gate approve "$(pending)" >/dev/null
+check_equal 'spawning a subagent' Agent "$(next)"
+headgate gate approve "$(pending)" >/dev/null
+check_equal "the subagent's call" 'echo sub >sub.txt' "$(next)"
+check_equal 'its type' general-purpose "$(headgate gate ls --json | jq -r '.calls[0].subagent.type')"
+headgate gate approve "$(pending)" >/dev/null
+check_equal "the subagent's second call" 'echo no >subdenied.txt' "$(next)"
+headgate gate deny "$(pending)" --reason 'GATE-8: not you either' >/dev/null
+check_equal 'commit' 'git add -A && git commit -q -m Work' "$(next)"
+headgate gate approve "$(pending)" >/dev/null
+until_true 60 is_done "$run.1" || die "$(headgate show "$run.1")"
+check_equal 'outcome' ok "$(outcome_of "$run.1")"
+
+reason_reached() { jq -r '.results[-1].text // empty' "$WORLD/model.jsonl" | grep -F "$1"; }
+check "the reason is in the model's next request" reason_reached 'GATE-7: use another file, "please"'
+check "the subagent's reason too" reason_reached 'GATE-8: not you either'
+tip=headgate/$run/1
+check_equal 'allowed call' hi "$(git show "$tip:file.txt")"
+check_equal 'edit' TWO "$(git show "$tip:src/app.txt" | sed -n 2p)"
+check_equal "subagent's work" sub "$(git show "$tip:sub.txt")"
+check 'denied calls did not run' sh -c "! git cat-file -e $tip:denied.txt && ! git cat-file -e $tip:subdenied.txt"
+check_status 0 'merge' headgate merge --reviewed "$run.1"
+check_equal 'merged' sub "$(cat sub.txt)"
+
+# On the default rung the same work raises no card.
+start_model
+headgate run --agent claude --service "$port" '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out"; headgate logs "$(last_run).1")"
+run=$(last_run)
+check_equal 'no card on the default rung' 0 "$(headgate gate ls --all --json | jq --arg a "$run.1" '[.calls[] | select(.attempt == $a and .why == "person")] | length')"
+check 'its calls are in the log all the same' sh -c "[ \"\$(headgate gate ls --all --json | jq '[.calls[] | select(.attempt == \"$run.1\")] | length')\" -ge 7 ]"
+check 'the words of the agent are in the log' sh -c "headgate logs $run.1 | grep -q 'all done'"
+
+# Interactive: the agent's own terminal, no first-run dialog, the same gate.
+start_model
+headgate run -i --agent claude --service "$port" --ladder confirm --detach '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
+run=$(last_run)
+check_equal 'an interactive session asks at once' 'echo hi >file.txt' "$(next)"
+headgate gate approve "$(pending)" >/dev/null
+check_equal 'and goes on' 'echo no >denied.txt' "$(next)"
+headgate stop "$run.1" >/dev/null
+check_equal 'stopped' stopped "$(outcome_of "$run.1")"
+check_equal 'what it did is kept' hi "$(git show "headgate/$run/1:file.txt")"
