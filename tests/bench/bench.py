@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Measures what Headgate claims, against its peers on the same work in the same run.
+
+    bench.py box  [PAIRS]          headgate box -- /bin/true, against bwrap with the same namespaces, and fork and exec
+    bench.py run  [PAIRS] [FILES]  headgate run -n 8 -j 8 -- true, against eight `git worktree add`
+    bench.py call [CALLS]          one call through the gate: hook client start to exit, and durable decisions a second
+    bench.py idle                  memory of server and keeper, and CPU with 8 agents that wait
+
+Figures are medians over alternating pairs; a ratio is the median of the pairs' own ratios. HEADGATE_BIN names the folder of the
+programs. Nothing here is a timed test: absolute times of another machine mean nothing.
+"""
+import json
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+BIN = os.environ.get("HEADGATE_BIN") or sys.exit("HEADGATE_BIN must name the folder of the programs")
+WORLD = tempfile.mkdtemp(prefix="headgate-bench.", dir=os.environ.get("TMPDIR", "/var/tmp"))
+ENV = {"PATH": BIN + ":/usr/local/bin:/usr/bin:/bin", "HOME": WORLD + "/home", "LANG": "C.UTF-8", "TZ": "UTC",
+       "XDG_RUNTIME_DIR": WORLD + "/run", "XDG_STATE_HOME": WORLD + "/state", "XDG_CONFIG_HOME": WORLD + "/config"}
+
+
+def sh(*argv, **options):
+    return subprocess.run(argv, env=ENV, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          stdin=subprocess.DEVNULL, **options).stdout
+
+
+def seconds(*argv, **options):
+    start = time.perf_counter()
+    sh(*argv, **options)
+    return time.perf_counter() - start
+
+
+def report(name, times, unit=1e3, unit_name="ms"):
+    ordered = sorted(times)
+    print("%-44s median %9.2f %s  (%.2f to %.2f, n=%d)" % (
+        name, statistics.median(times) * unit, unit_name, ordered[0] * unit, ordered[-1] * unit, len(times)))
+
+
+def ratio(name, ours, theirs):
+    pairs = sorted(a / b for a, b in zip(ours, theirs))
+    low, high = pairs[len(pairs) // 10], pairs[-1 - len(pairs) // 10]
+    print("%-44s ratio  %9.3f     (80%% of pairs %.3f to %.3f)" % (name, statistics.median(pairs), low, high))
+
+
+def make_world():
+    for folder in ("home", "state", "config"):
+        os.mkdir(WORLD + "/" + folder)
+    os.mkdir(WORLD + "/run", 0o700)
+    sh("git", "config", "--global", "user.name", "Bench")
+    sh("git", "config", "--global", "user.email", "bench@example.com")
+
+
+def make_repo(path, files):
+    sh("git", "init", "-q", "-b", "main", path)
+    random.seed(7)
+    for i in range(files):
+        folder = "%s/d%02d/e%02d" % (path, i % 40, i // 40 % 25)
+        if i < 1000:
+            os.makedirs(folder, exist_ok=True)
+        with open("%s/f%05d.c" % (folder, i), "w") as out:
+            out.write("".join("int f%d_%d(int x) { return x * %d; }\n" % (i, k, random.randrange(1 << 30))
+                              for k in range(random.randrange(20, 160))))
+    sh("git", "-C", path, "add", "-A")
+    sh("git", "-C", path, "commit", "-q", "-m", "Many files")
+    return path
+
+
+def bench_box(pairs):
+    bwrap = ["bwrap", "--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib", "--symlink",
+             "usr/lib64", "/lib64", "--symlink", "usr/bin", "/bin", "--ro-bind", "/etc", "/etc", "--proc", "/proc",
+             "--dev", "/dev", "--tmpfs", "/tmp", "--bind", WORLD, WORLD, "--chdir", WORLD, "--new-session",
+             "--die-with-parent", "/bin/true"]
+    ours, theirs, plain = [], [], []
+    for _ in range(pairs + 2):
+        ours.append(seconds("headgate", "box", "--", "/bin/true", cwd=WORLD))
+        theirs.append(seconds(*bwrap))
+        plain.append(seconds("/bin/true"))
+    ours, theirs, plain = ours[2:], theirs[2:], plain[2:]
+    report("headgate box -- /bin/true", ours)
+    report("bwrap, same namespaces", theirs)
+    report("fork and exec /bin/true", plain)
+    ratio("headgate box / bwrap", ours, theirs)
+    ratio("headgate box / fork and exec", ours, plain)
+
+
+def bench_run(pairs, files):
+    repo = make_repo(WORLD + "/repo", files)
+    ours, theirs = [], []
+    for i in range(pairs + 1):
+        start = time.perf_counter()
+        for k in range(8):
+            sh("git", "-C", repo, "worktree", "add", "-q", "-b", "b%d-%d" % (i, k), "%s/w/%d-%d" % (WORLD, i, k))
+        theirs.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        sh("headgate", "run", "-n", "8", "-j", "8", "--ladder", "auto", "--", "true", cwd=repo)
+        ours.append(time.perf_counter() - start)
+        for k in range(8):
+            shutil.rmtree("%s/w/%d-%d" % (WORLD, i, k))
+        sh("git", "-C", repo, "worktree", "prune")
+        sh("headgate", "discard", "--force", str(json.loads(sh("headgate", "ls", "--json"))["attempts"][-1]["run"]), cwd=repo)
+        print("pair %d: %.2f s, %.2f s" % (i, ours[-1], theirs[-1]), flush=True)
+    print("the first pair made the base checkout and is not counted: %.2f s" % ours[0])
+    report("headgate run -n 8 -j 8 -- true", ours[1:], 1, "s")
+    report("eight git worktree add", theirs[1:], 1, "s")
+    ratio("headgate / git", ours[1:], theirs[1:])
+
+
+PROBE = r"""
+import json, os, socket, subprocess, sys, time
+n = int(sys.argv[1]); request = json.dumps({"tool": "Edit", "args": {"file_path": os.getcwd() + "/x"}, "cwd": os.getcwd()}).encode()
+def hook():
+    start = time.perf_counter()
+    done = subprocess.run([os.environ["HEADGATE_HOOK"]], input=request, stdout=subprocess.PIPE)
+    assert done.returncode == 0, done
+    return time.perf_counter() - start
+def plain():
+    start = time.perf_counter(); subprocess.run(["/bin/true"], input=request, stdout=subprocess.PIPE); return time.perf_counter() - start
+line = json.dumps({"v": 1, "source": "hook", "agent": "bench", "tool": "Edit", "args": {"file_path": os.getcwd() + "/x"}, "cwd": os.getcwd()}).encode() + b"\n"
+def direct():
+    s = socket.socket(socket.AF_UNIX); s.connect(os.environ["HEADGATE_GATE"]); s.sendall(line)
+    assert json.loads(s.recv(65536))["decision"] == "allow"; s.close()
+def paced(call):
+    out = []
+    for _ in range(n):
+        out.append(call()); time.sleep(0.006)  # below the calls a second that an attempt may make
+    return out
+hooks, trues = paced(hook), paced(plain)
+start = time.perf_counter()
+for _ in range(150): direct()
+print("RESULT " + json.dumps({"hook": hooks, "true": trues, "rate": 150 / (time.perf_counter() - start)}))
+"""
+
+
+def bench_call(calls):
+    repo = make_repo(WORLD + "/repo", 20)
+    with open(WORLD + "/probe.py", "w") as out:
+        out.write(PROBE)
+    sh("headgate", "run", "--ladder", "auto", "--ro", WORLD + "/probe.py", "--", "python3", WORLD + "/probe.py", str(calls), cwd=repo)
+    attempt = json.loads(sh("headgate", "ls", "--json"))["attempts"][-1]["id"]
+    line = next(l for l in sh("headgate", "logs", attempt).splitlines() if l.startswith("RESULT "))
+    result = json.loads(line[7:])
+    for name in ("hook", "true"):
+        times = sorted(result[name])
+        print("%-44s p50 %7.2f ms  p99 %7.2f ms  (n=%d)" % (
+            {"hook": "headgate-hook, start to exit, allowed", "true": "/bin/true, same way"}[name],
+            statistics.median(times) * 1e3, times[len(times) * 99 // 100] * 1e3, len(times)))
+    print("%-44s %.0f a second (one caller, each on disk before its answer)" % ("durable decisions", result["rate"]))
+
+
+def memory_kib(pid):
+    found = {}
+    for text in open("/proc/%d/smaps_rollup" % pid):
+        name, _, rest = text.partition(":")
+        if name in ("Rss", "Pss"):
+            found[name] = int(rest.split()[0])
+    return found
+
+
+def cpu_s(pid):
+    fields = open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def bench_idle():
+    repo = make_repo(WORLD + "/repo", 20)
+    agent = "printf '{\"tool\":\"Bash\",\"args\":{\"command\":\"make\"}}' | headgate-hook"
+    sh("headgate", "run", "-n", "8", "-j", "8", "--ladder", "confirm", "--detach", "--", "sh", "-c", agent, cwd=repo)
+    while len(json.loads(sh("headgate", "gate", "ls", "--json"))["calls"]) < 8:
+        time.sleep(0.1)
+    attempts = json.loads(sh("headgate", "show", str(json.loads(sh("headgate", "ls", "--json"))["attempts"][-1]["run"]), "--json"))["attempts"]
+    server = json.loads(sh("headgate", "serve", "--status", "--json"))["pid"]
+    keepers = [a["keeper_pid"] for a in attempts]
+    before = cpu_s(server), sum(map(cpu_s, keepers))
+    time.sleep(20)
+    print("server  RSS %(Rss)d KiB  PSS %(Pss)d KiB" % memory_kib(server))
+    print("keeper  RSS %(Rss)d KiB  PSS %(Pss)d KiB (one of 8)" % memory_kib(keepers[0]))
+    print("CPU over 20 s with 8 agents that wait: server %.2f %%, keepers %.2f %% together" % (
+        (cpu_s(server) - before[0]) * 5, (sum(map(cpu_s, keepers)) - before[1]) * 5))
+
+
+def main():
+    words = sys.argv[1:] or [""]
+    numbers = [int(w) for w in words[1:]]
+    benches = {"box": lambda: bench_box(*(numbers or [40])), "call": lambda: bench_call(*(numbers or [200])),
+               "run": lambda: bench_run(*(numbers + [20, 20000][len(numbers):])), "idle": bench_idle}
+    if words[0] not in benches:
+        sys.exit(__doc__)
+    make_world()
+    try:
+        benches[words[0]]()
+    finally:
+        subprocess.run(["headgate", "stop", "--all"], env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(["headgate", "serve", "--stop"], env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(["chmod", "-R", "u+rwx", WORLD])
+        shutil.rmtree(WORLD, ignore_errors=True)
+
+
+main()
