@@ -7,6 +7,7 @@
 #ifndef BASE_FS_H
 #define BASE_FS_H
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>

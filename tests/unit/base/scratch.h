@@ -1,0 +1,90 @@
+/*
+ * scratch: what the unit tests of runner/base share: cmocka, a private folder for each test, and a
+ * child process whose assertions count.
+ *
+ * scratch_set_up makes a fresh folder, the working folder of the test and its HOME and TMPDIR, and
+ * puts its path into *state; scratch_tear_down removes it.
+ */
+#ifndef TESTS_BASE_SCRATCH_H
+#define TESTS_BASE_SCRATCH_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ASAN 1
+#endif
+#endif
+#ifndef HAS_ASAN
+#define HAS_ASAN 0
+#endif
+
+/* Fail with the error's own text. */
+#define assert_ok(call)                          \
+    do {                                         \
+        if (!(call))                             \
+            fail_msg("%s: %s", #call, err.text); \
+    } while (0)
+
+static inline int scratch_set_up(void **state)
+{
+    char folder[] = "/tmp/hg-unit-XXXXXX";
+    if (!mkdtemp(folder) || chdir(folder) != 0)
+        return -1;
+    setenv("HOME", folder, 1);
+    setenv("TMPDIR", folder, 1);
+    *state = xstrdup(folder);
+    return 0;
+}
+
+static inline int scratch_tear_down(void **state)
+{
+    struct err err = ERR_INIT;
+    bool ok = chdir("/") == 0 && fs_remove_tree(AT_FDCWD, *state, &err);
+    if (!ok)
+        fprintf(stderr, "cannot remove %s: %s\n", (const char *)*state, err.text);
+    free(*state);
+    return ok ? 0 : -1;
+}
+
+enum { CHILD_OK = 0, CHILD_SKIPS = 77 };
+
+/* Run body in a child, for what cannot be undone (namespaces, credentials, closed descriptors).
+ * body returns CHILD_OK, CHILD_SKIPS, or the line at which it failed. */
+static inline void run_in_child(int (*body)(void))
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(body() & 0xff);
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_SKIPS)
+        skip();
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != CHILD_OK)
+        fail_msg("the child ended with wait status %#x (exit code: its line modulo 256)", status);
+}
+
+/* Inside a body of run_in_child(). */
+#define CHILD_ASSERT(condition)                                          \
+    do {                                                                 \
+        if (!(condition))                                                \
+            return (__LINE__ % 256) == CHILD_SKIPS ? 1 : __LINE__ % 256; \
+    } while (0)
+
+#endif
