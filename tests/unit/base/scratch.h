@@ -8,6 +8,7 @@
 #ifndef TESTS_BASE_SCRATCH_H
 #define TESTS_BASE_SCRATCH_H
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -78,6 +80,32 @@ static inline void run_in_child(int (*body)(void))
         skip();
     if (!WIFEXITED(status) || WEXITSTATUS(status) != CHILD_OK)
         fail_msg("the child ended with wait status %#x (exit code: its line modulo 256)", status);
+}
+
+/* A mount namespace of one's own, for a body of run_in_child(). Root has it at once, others by way
+ * of a user namespace that maps them to themselves. False where this kernel does not allow it. */
+static inline bool enter_mount_namespace(void)
+{
+    uid_t uid = geteuid();
+    gid_t gid = getegid();
+    if (unshare(CLONE_NEWNS | (uid == 0 ? 0 : CLONE_NEWUSER)) != 0)
+        return false;
+    if (uid != 0) {
+        AUTO_FREE char *uid_map = xasprintf("%u %u 1", uid, uid);
+        AUTO_FREE char *gid_map = xasprintf("%u %u 1", gid, gid);
+        const char *const files[][2] = {
+            {"/proc/self/setgroups", "deny"},
+            {"/proc/self/uid_map", uid_map},
+            {"/proc/self/gid_map", gid_map},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+            struct err err = ERR_INIT;
+            AUTO_FD int fd = open(files[i][0], O_WRONLY | O_CLOEXEC);
+            if (fd < 0 || !fs_write_fd(fd, files[i][1], strlen(files[i][1]), &err))
+                return false;
+        }
+    }
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
 /* Inside a body of run_in_child(). */

@@ -2,9 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 
 #include "runner/base/db.h"
 
@@ -258,9 +256,8 @@ static void troubles_have_sentences(void **state)
 static int fill_the_disk(void)
 {
     struct err err = ERR_INIT;
-    int flags = CLONE_NEWNS | (geteuid() == 0 ? 0 : CLONE_NEWUSER);
-    if (unshare(flags) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mkdir("small", 0700) != 0 || mount("tmpfs", "small", "tmpfs", 0, "size=1m") != 0)
+    if (!enter_mount_namespace() || mkdir("small", 0700) != 0 ||
+        mount("tmpfs", "small", "tmpfs", 0, "size=1m") != 0)
         return CHILD_SKIPS;
     AUTO_DB struct db *db = NULL;
     struct db_stmt *insert;

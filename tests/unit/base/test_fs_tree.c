@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <sched.h>
-#include <sys/mount.h>
 
 #include "tests/unit/base/fuse_stub.h"
 
@@ -127,13 +125,6 @@ static void modes_are_no_obstacle(void **state)
 {
     (void)state;
     run_in_child(remove_without_permissions);
-}
-
-/* A mount namespace of one's own; root has it at once, others by way of a user namespace. */
-static bool enter_mount_namespace(void)
-{
-    int flags = CLONE_NEWNS | (geteuid() == 0 ? 0 : CLONE_NEWUSER);
-    return unshare(flags) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
 static int remove_with_mounts(void)

@@ -2,9 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <sched.h>
-#include <sys/mount.h>
 
 #include "runner/base/paths.h"
 #include "tests/unit/base/fuse_stub.h"
@@ -152,8 +149,7 @@ static void a_file_in_the_way_is_an_error(void **state)
 /* A /tmp of one's own, so that the fallback can be tried without meeting anybody. */
 static bool private_tmp(void)
 {
-    int flags = CLONE_NEWNS | (geteuid() == 0 ? 0 : CLONE_NEWUSER);
-    return unshare(flags) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+    return enter_mount_namespace() &&
            mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") == 0;
 }
 
