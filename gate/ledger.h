@@ -1,10 +1,11 @@
 /*
- * ledger: the store of calls, rules and the chained log, on a db connection that the caller owns and shares with its own
- * tables. Every function runs inside the caller's transaction when there is one, else in one of its own.
+ * ledger: the store of calls, rules and the chained log, on a db connection that the caller owns
+ * and shares with its own tables. Every function runs inside the caller's transaction when there is
+ * one, else in one of its own.
  *
- * Every change of a call appends a log row in the same transaction. log.hash = SHA-256 over (prev hash, seq, at_ms, kind,
- * canonical body); ledger_verify finds any changed, missing or reordered row. A cut tail or a full rewrite cannot be seen without an
- * outside anchor (the last hash).
+ * Every change of a call appends a log row in the same transaction. log.hash = SHA-256 over (prev
+ * hash, seq, at_ms, kind, canonical body); ledger_verify finds any changed, missing or reordered
+ * row. A cut tail or a full rewrite cannot be seen without an outside anchor (the last hash).
  */
 #ifndef GATE_LEDGER_H
 #define GATE_LEDGER_H
@@ -17,60 +18,77 @@
 extern const char ledger_schema[];
 
 struct ledger_call {
-    int64_t id;           /* cN */
+    int64_t id; /* cN */
     char *attempt;
-    int64_t local;        /* the keeper's number */
+    int64_t local; /* the keeper's number */
     enum call_state state;
     struct call_request request;
     char action[DIGEST_HEX_SIZE], digest[DIGEST_HEX_SIZE];
     int64_t asked_ms, deadline_ms, decided_ms;
     char *decided_by, *why, *reason;
-    bool allowed;         /* meaning of a decided call */
+    bool allowed; /* meaning of a decided call */
     int64_t rule;
 };
 void ledger_call_release(struct ledger_call *c);
-json_t *ledger_call_json(const struct ledger_call *c); /* CALL of runner/PROTOCOL.md, arguments whole */
+json_t *
+ledger_call_json(const struct ledger_call *c); /* CALL of runner/PROTOCOL.md, arguments whole */
 
-/* Insert an asked call as pending (idempotent by attempt and local number). When a one-shot grant for this attempt and
- * action exists it is used up and the call is approved at once (state tells). */
-bool ledger_ask(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local, const struct call_request *r,
-                int64_t asked_ms, int64_t deadline_ms, struct err *err) WARN_UNUSED;
+/* Insert an asked call as pending (idempotent by attempt and local number). When a one-shot grant
+ * for this attempt and action exists it is used up and the call is approved at once (state tells).
+ */
+bool ledger_ask(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local,
+                const struct call_request *r, int64_t asked_ms, int64_t deadline_ms,
+                struct err *err) WARN_UNUSED;
 /* Record a call that the keeper decided from its policy (final at once; idempotent). */
-bool ledger_record_decided(int64_t *ret_id, struct db *db, const char *attempt, int64_t local, const struct call_request *r,
-                           int64_t at_ms, bool allowed, const char *why, int64_t rule, const char *reason,
+bool ledger_record_decided(int64_t *ret_id, struct db *db, const char *attempt, int64_t local,
+                           const struct call_request *r, int64_t at_ms, bool allowed,
+                           const char *why, int64_t rule, const char *reason,
                            struct err *err) WARN_UNUSED;
 
 enum ledger_outcome { LEDGER_WON, LEDGER_LOST, LEDGER_GRANTED };
-/* The one conditional transition. digest NULL: not compared. LEDGER_LOST fills *ret with the call as it is (decided by whom).
- * Approving an expired call makes a one-shot grant (LEDGER_GRANTED); an orphaned one only with grant, else LEDGER_LOST. */
-bool ledger_decide(enum ledger_outcome *ret_outcome, struct ledger_call *ret, struct db *db, int64_t id, const char *digest,
-                   bool allow, const char *reason, const char *by, const char *why, bool grant, int64_t at_ms,
-                   struct err *err) WARN_UNUSED;
-/* consumed, expired, orphaned as told by the keeper (idempotent; an impossible one is ignored and logged). */
-bool ledger_settle(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local, enum call_event event,
-                   int64_t at_ms, struct err *err) WARN_UNUSED;
-/* All pending and approved-but-not-consumed calls of an attempt become orphaned (its keeper is gone). */
-bool ledger_orphan_all(struct db *db, const char *attempt, int64_t at_ms, struct err *err) WARN_UNUSED;
+/* The one conditional transition. digest NULL: not compared. LEDGER_LOST fills *ret with the call
+ * as it is (decided by whom). Approving an expired call makes a one-shot grant (LEDGER_GRANTED); an
+ * orphaned one only with grant, else LEDGER_LOST. */
+bool ledger_decide(enum ledger_outcome *ret_outcome, struct ledger_call *ret, struct db *db,
+                   int64_t id, const char *digest, bool allow, const char *reason, const char *by,
+                   const char *why, bool grant, int64_t at_ms, struct err *err) WARN_UNUSED;
+/* consumed, expired, orphaned as told by the keeper (idempotent; an impossible one is ignored and
+ * logged). */
+bool ledger_settle(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local,
+                   enum call_event event, int64_t at_ms, struct err *err) WARN_UNUSED;
+/* All pending and approved-but-not-consumed calls of an attempt become orphaned (its keeper is
+ * gone). */
+bool ledger_orphan_all(struct db *db, const char *attempt, int64_t at_ms,
+                       struct err *err) WARN_UNUSED;
 
 bool ledger_get(struct ledger_call *ret, struct db *db, int64_t id, struct err *err) WARN_UNUSED;
-bool ledger_find(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local, struct err *err) WARN_UNUSED;
-/* JSON array of CALL, oldest first. state_mask of 1 << state (0: all); attempt NULL: all; limit 0: 1000 newest. */
-bool ledger_list(json_t **ret, struct db *db, unsigned state_mask, const char *attempt, int64_t limit, struct err *err) WARN_UNUSED;
-bool ledger_count_pending(int64_t *ret, struct db *db, const char *attempt, struct err *err) WARN_UNUSED;
+bool ledger_find(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local,
+                 struct err *err) WARN_UNUSED;
+/* JSON array of CALL, oldest first. state_mask of 1 << state (0: all); attempt NULL: all; limit 0:
+ * 1000 newest. */
+bool ledger_list(json_t **ret, struct db *db, unsigned state_mask, const char *attempt,
+                 int64_t limit, struct err *err) WARN_UNUSED;
+bool ledger_count_pending(int64_t *ret, struct db *db, const char *attempt,
+                          struct err *err) WARN_UNUSED;
 
-bool ledger_rule_add(int64_t *ret_id, struct db *db, const struct rule *rule, const char *by, int64_t at_ms, struct err *err) WARN_UNUSED;
-bool ledger_rule_rm(struct db *db, int64_t id, const char *by, int64_t at_ms, struct err *err) WARN_UNUSED;
+bool ledger_rule_add(int64_t *ret_id, struct db *db, const struct rule *rule, const char *by,
+                     int64_t at_ms, struct err *err) WARN_UNUSED;
+bool ledger_rule_rm(struct db *db, int64_t id, const char *by, int64_t at_ms,
+                    struct err *err) WARN_UNUSED;
 /* Array of {id,text,by,made_ms,last_used_ms,count}. */
 bool ledger_rule_list(json_t **ret, struct db *db, struct err *err) WARN_UNUSED;
 /* Rules whose scope holds for this attempt; caller releases each and frees the array. */
-bool ledger_rules_for(struct rule **ret, size_t *ret_n, struct db *db, const char *run, const char *attempt, const char *repo,
-                      struct err *err) WARN_UNUSED;
+bool ledger_rules_for(struct rule **ret, size_t *ret_n, struct db *db, const char *run,
+                      const char *attempt, const char *repo, struct err *err) WARN_UNUSED;
 
 /* Append a row of another kind (run created, ladder set, ...). body borrowed. */
-bool ledger_log(struct db *db, const char *kind, const json_t *body, int64_t at_ms, struct err *err) WARN_UNUSED;
-bool ledger_log_list(json_t **ret, struct db *db, int64_t after, int64_t limit, struct err *err) WARN_UNUSED;
-/* *ret_bad_seq 0: whole. Else the first bad row and why. ret_tail: hash of the last row, the anchor to export. */
-bool ledger_verify(int64_t *ret_rows, int64_t *ret_bad_seq, struct buf *ret_why, char ret_tail[DIGEST_HEX_SIZE],
-                   struct db *db, struct err *err) WARN_UNUSED;
+bool ledger_log(struct db *db, const char *kind, const json_t *body, int64_t at_ms,
+                struct err *err) WARN_UNUSED;
+bool ledger_log_list(json_t **ret, struct db *db, int64_t after, int64_t limit,
+                     struct err *err) WARN_UNUSED;
+/* *ret_bad_seq 0: whole. Else the first bad row and why. ret_tail: hash of the last row, the anchor
+ * to export. */
+bool ledger_verify(int64_t *ret_rows, int64_t *ret_bad_seq, struct buf *ret_why,
+                   char ret_tail[DIGEST_HEX_SIZE], struct db *db, struct err *err) WARN_UNUSED;
 
 #endif

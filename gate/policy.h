@@ -1,10 +1,17 @@
 /*
  * policy: what the gate answers without a person: ladder, floor, rules, as one value with an epoch.
  *
- * Ladder: confirm (everything that changes something asks), edits (edits inside the worktree pass), auto (all passes
- * inside the box). Reads in the worktree never ask. Floor, on every rung: writing what the host would run or what would
- * loosen the gate, pushing, network tools: asked or refused. Judging is pure and does no I/O: paths are compared as text after
- * lexical normalisation, `..` that leaves is outside; the box is the boundary.
+ * Ladder: confirm (everything that changes something asks), edits (edits inside the worktree pass),
+ * auto (all passes inside the box). Reads in the worktree never ask. Floor, on every rung: writing
+ * what the host would run or what would loosen the gate, pushing, network tools: asked or refused
+ * (floor.h).
+ *
+ * Precedence: a rule that denies, the floor's refusals, a rule that asks, the floor's questions
+ * unless an allowing rule spells the thing out, a rule that allows the whole call, the ladder. A
+ * subagent is judged as its parent is.
+ *
+ * Judging is pure and does no I/O: paths are compared as text after lexical normalisation, `..`
+ * that leaves is outside; the box is the boundary.
  */
 #ifndef GATE_POLICY_H
 #define GATE_POLICY_H
@@ -21,8 +28,13 @@ struct policy {
     struct rule *rules; /* only those whose scope holds for this attempt */
     size_t n_rules;
 };
-#define POLICY_INIT {0}
+#define POLICY_INIT \
+    {               \
+        0           \
+    }
 void policy_release(struct policy *p);
+/* The message `{"t":"policy","epoch":E,"ladder":"auto","rules":[{"id":3,"text":"allow command
+ * ls"}]}` and back; rules as rule_text writes them. */
 bool policy_from_json(struct policy *ret, const json_t *message, struct err *err) WARN_UNUSED;
 json_t *policy_to_json(const struct policy *p);
 
@@ -34,9 +46,9 @@ struct policy_place {
 enum verdict { VERDICT_ALLOW, VERDICT_ASK, VERDICT_DENY };
 struct judgement {
     enum verdict verdict;
-    const char *why; /* "ladder", "rule", "floor" (static) */
-    int64_t rule;    /* id, 0: none */
-    char reason[512];/* a sentence for the person, and for the model on a denial */
+    const char *why;  /* "ladder", "rule", "floor" (static) */
+    int64_t rule;     /* id, 0: none */
+    char reason[512]; /* a sentence for the person, and for the model on a denial; valid UTF-8 */
 };
 void policy_judge(struct judgement *ret, const struct policy *p, const struct call_request *call,
                   const struct policy_place *place);

@@ -1,0 +1,324 @@
+#include "gate/floor.h"
+
+#include <string.h>
+
+#include "gate/lexpath.h"
+#include "gate/shellscan.h"
+#include "runner/base/mem.h"
+
+static const char why_publish[] = "would publish something outside of the box";
+static const char why_remote[] = "would change something on a server";
+static const char why_root[] = "asks for another user's rights";
+
+/* Commands by their words; shellscan_starts says how options between them count. */
+static const struct {
+    const char *words[4];
+    const char *why;
+} commands[] = {
+    {{"git", "push"}, why_publish},
+    {{"git", "send-pack"}, why_publish},
+    {{"git", "send-email"}, why_publish},
+    {{"git", "lfs", "push"}, why_publish},
+    {{"git", "subtree", "push"}, why_publish},
+    {{"git", "svn", "dcommit"}, why_publish},
+    {{"hg", "push"}, why_publish},
+    {{"svn", "commit"}, why_publish},
+    {{"npm", "publish"}, why_publish},
+    {{"npm", "unpublish"}, why_remote},
+    {{"npm", "deprecate"}, why_remote},
+    {{"npm", "dist-tag"}, why_remote},
+    {{"npm", "owner"}, why_remote},
+    {{"pnpm", "publish"}, why_publish},
+    {{"yarn", "publish"}, why_publish},
+    {{"yarn", "npm", "publish"}, why_publish},
+    {{"bun", "publish"}, why_publish},
+    {{"jsr", "publish"}, why_publish},
+    {{"cargo", "publish"}, why_publish},
+    {{"cargo", "yank"}, why_remote},
+    {{"gem", "push"}, why_publish},
+    {{"twine", "upload"}, why_publish},
+    {{"poetry", "publish"}, why_publish},
+    {{"flit", "publish"}, why_publish},
+    {{"hatch", "publish"}, why_publish},
+    {{"pdm", "publish"}, why_publish},
+    {{"uv", "publish"}, why_publish},
+    {{"mvn", "deploy"}, why_publish},
+    {{"gradle", "publish"}, why_publish},
+    {{"dotnet", "nuget", "push"}, why_publish},
+    {{"docker", "push"}, why_publish},
+    {{"docker", "image", "push"}, why_publish},
+    {{"podman", "push"}, why_publish},
+    {{"buildah", "push"}, why_publish},
+    {{"skopeo", "copy"}, why_publish},
+    {{"helm", "push"}, why_publish},
+    {{"gh", "pr", "create"}, why_publish},
+    {{"gh", "pr", "merge"}, why_remote},
+    {{"gh", "pr", "close"}, why_remote},
+    {{"gh", "pr", "comment"}, why_publish},
+    {{"gh", "pr", "review"}, why_publish},
+    {{"gh", "pr", "edit"}, why_remote},
+    {{"gh", "issue", "create"}, why_publish},
+    {{"gh", "issue", "comment"}, why_publish},
+    {{"gh", "issue", "close"}, why_remote},
+    {{"gh", "issue", "edit"}, why_remote},
+    {{"gh", "release", "create"}, why_publish},
+    {{"gh", "release", "upload"}, why_publish},
+    {{"gh", "release", "delete"}, why_remote},
+    {{"gh", "repo", "create"}, why_publish},
+    {{"gh", "repo", "delete"}, why_remote},
+    {{"gh", "gist", "create"}, why_publish},
+    {{"gh", "workflow", "run"}, why_remote},
+    {{"gh", "secret", "set"}, why_remote},
+    {{"gh", "api"}, why_remote},
+    {{"glab", "mr", "create"}, why_publish},
+    {{"glab", "mr", "merge"}, why_remote},
+    {{"hub", "pull-request"}, why_publish},
+    {{"sudo"}, why_root},
+    {{"doas"}, why_root},
+    {{"pkexec"}, why_root},
+};
+
+static const char why_host_runs[] = "is run or obeyed on the host later";
+static const char why_agent_obeys[] = "is what an agent obeys, the gate's own hooks included";
+static const char why_gate[] = "belongs to the gate of this attempt";
+
+/* Names in the worktree, at any depth, as lexpath_has matches them. */
+static const struct {
+    const char *name;
+    const char *why;
+} protected_names[] = {
+    {".git", why_host_runs},
+    {".gitmodules", why_host_runs},
+    {".gitconfig", why_host_runs},
+    {".githooks", why_host_runs},
+    {".husky", why_host_runs},
+    {".pre-commit-config.yaml", why_host_runs},
+    {"lefthook.yml", why_host_runs},
+    {".github/workflows", why_host_runs},
+    {".github/actions", why_host_runs},
+    {".github/hooks", why_agent_obeys},
+    {".gitlab-ci.yml", why_host_runs},
+    {".circleci", why_host_runs},
+    {".buildkite", why_host_runs},
+    {".travis.yml", why_host_runs},
+    {"azure-pipelines.yml", why_host_runs},
+    {"bitbucket-pipelines.yml", why_host_runs},
+    {"Jenkinsfile", why_host_runs},
+    {".ci", why_host_runs},
+    {".envrc", why_host_runs},
+    {".mise.toml", why_host_runs},
+    {"mise.toml", why_host_runs},
+    {".npmrc", why_host_runs},
+    {".yarnrc*", why_host_runs},
+    {".cargo/config*", why_host_runs},
+    {".devcontainer*", why_host_runs},
+    {".vscode", why_host_runs},
+    {".idea", why_host_runs},
+    {".zed", why_host_runs},
+    {".exrc", why_host_runs},
+    {".nvimrc", why_host_runs},
+    {".nvim.lua", why_host_runs},
+    {".vimrc", why_host_runs},
+    {".dir-locals.el", why_host_runs},
+    {".gdbinit", why_host_runs},
+    {".headgate", why_gate},
+    {".mcp.json", why_agent_obeys},
+    {".claude/settings*", why_agent_obeys},
+    {".claude/hooks", why_agent_obeys},
+    {".claude/plugins", why_agent_obeys},
+    {".codex", why_agent_obeys},
+    {".gemini", why_agent_obeys},
+    {".opencode", why_agent_obeys},
+    {"opencode.json*", why_agent_obeys},
+    {".qwen", why_agent_obeys},
+    {".cursor", why_agent_obeys},
+};
+
+/* In the attempt's home: switching off the hooks that lead here is nobody's to approve. */
+static const char *const hook_settings[] = {
+    ".claude/settings*",  ".claude/hooks",      ".claude/plugins", ".claude.json",
+    ".codex/config.toml", ".codex/hooks*",      ".codex/rules",    ".gemini/settings*",
+    ".gemini/policies",   ".gemini/extensions", ".qwen/settings*", ".qwen/extensions",
+    ".opencode",          ".config/opencode",
+};
+
+static const char *const temporary[] = {"/tmp", "/var/tmp", "/dev/null"};
+static const char *const loopback[] = {"localhost", "127.0.0.1", "::1"};
+
+bool floor_is_own(const struct policy_place *place, const char *path)
+{
+    if (lexpath_is_below(path, place->worktree) || lexpath_is_below(path, place->home))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(temporary); i++)
+        if (lexpath_is_below(path, temporary[i]))
+            return true;
+    return false;
+}
+
+static size_t count_words(const char *const *words)
+{
+    size_t n = 0;
+    while (n < 4 && words[n])
+        n++;
+    return n;
+}
+
+/* The words of a table are only read; strings of argv are not const by tradition. */
+static char *const *as_argv(const char *const *words)
+{
+    return (char *const *)(uintptr_t)words;
+}
+
+static bool each_in_command(const struct strv *argv, floor_visit visit, void *arg)
+{
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        const char *const *words = commands[i].words;
+        if (!shellscan_starts(argv->v, argv->n, as_argv(words), count_words(words)))
+            continue;
+        struct floor_finding f = {
+            .effect = FLOOR_ASK, .argv = argv, .words = words, .why = commands[i].why};
+        if (!visit(arg, &f))
+            return false;
+    }
+    return true;
+}
+
+static bool each_in_text(const char *text, floor_visit visit, void *arg)
+{
+    AUTO_STRV struct strv tokens = STRV_INIT;
+    shellscan_tokens(&tokens, text, strlen(text));
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        const char *const *words = commands[i].words;
+        if (!shellscan_has(&tokens, as_argv(words), count_words(words)))
+            continue;
+        struct floor_finding f = {.effect = FLOOR_ASK, .words = words, .why = commands[i].why};
+        if (!visit(arg, &f))
+            return false;
+    }
+    return true;
+}
+
+static bool each_command(const struct tool_use *use, floor_visit visit, void *arg)
+{
+    if (!use->command)
+        return true;
+    if (use->shell.opaque)
+        return each_in_text(use->command, visit, arg);
+    for (size_t i = 0; i < use->shell.n; i++)
+        if (!each_in_command(&use->shell.commands[i], visit, arg))
+            return false;
+    return true;
+}
+
+static bool find_protected(struct floor_finding *f, const char *below)
+{
+    for (size_t i = 0; i < ARRAY_LEN(protected_names); i++)
+        if (lexpath_has(below, protected_names[i].name)) {
+            f->protected_as = protected_names[i].name;
+            f->why = protected_names[i].why;
+            return true;
+        }
+    return false;
+}
+
+static bool is_hook_setting(const char *below)
+{
+    for (size_t i = 0; i < ARRAY_LEN(hook_settings); i++)
+        if (lexpath_has(below, hook_settings[i]))
+            return true;
+    return false;
+}
+
+/* True and *f filled when an edit of path is not the attempt's own business. The worktree may lie
+ * below the home, so it is looked at first. */
+static bool find_path(struct floor_finding *f, const struct policy_place *place, const char *path)
+{
+    *f = (struct floor_finding){.effect = FLOOR_ASK, .path = path};
+    if (lexpath_is_below(path, "/run/headgate")) {
+        f->effect = FLOOR_DENY;
+        f->protected_as = "/run/headgate";
+        f->why = why_gate;
+        return true;
+    }
+    if (lexpath_is_below(path, place->worktree))
+        return find_protected(f, lexpath_below(path, place->worktree));
+    if (lexpath_is_below(path, place->home) && is_hook_setting(lexpath_below(path, place->home))) {
+        f->effect = FLOOR_DENY;
+        f->protected_as = "home";
+        f->why = why_agent_obeys;
+        return true;
+    }
+    f->why = "lies outside of the worktree, the home and the temporary folder of this attempt";
+    return !floor_is_own(place, path);
+}
+
+static bool each_path(const struct rule_subject *s, floor_visit visit, void *arg)
+{
+    if (s->use->kind != TOOL_EDIT && s->use->kind != TOOL_OTHER)
+        return true;
+    for (size_t i = 0; i < s->paths.n; i++) {
+        struct floor_finding f;
+        if (find_path(&f, s->place, s->paths.v[i]) && !visit(arg, &f))
+            return false;
+    }
+    if (!s->use->has_unknown_path)
+        return true;
+    struct floor_finding f = {
+        .effect = FLOOR_ASK, .path = "", .why = "does not say which file it would change"};
+    return visit(arg, &f);
+}
+
+static bool is_loopback(const char *host)
+{
+    for (size_t i = 0; i < ARRAY_LEN(loopback); i++)
+        if (strcmp(host, loopback[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool each_host(const struct rule_subject *s, floor_visit visit, void *arg)
+{
+    const char *host = s->use->host;
+    if (s->use->kind == TOOL_NETWORK && !host)
+        host = "";
+    if (!host || is_loopback(host))
+        return true;
+    struct floor_finding f = {
+        .effect = FLOOR_ASK, .host = host, .why = "would reach a host that no rule lists"};
+    return visit(arg, &f);
+}
+
+bool floor_each(const struct rule_subject *s, floor_visit visit, void *arg)
+{
+    return each_command(s->use, visit, arg) && each_path(s, visit, arg) && each_host(s, visit, arg);
+}
+
+/* A path rule spells a protected name out when it names the first part of it. */
+static bool names_protected(const char *value, const char *protected_as)
+{
+    char first[64];
+    size_t len = strcspn(protected_as, "/*");
+    if (len >= sizeof(first))
+        return false;
+    memcpy(first, protected_as, len);
+    first[len] = protected_as[len] == '*' ? '*' : '\0';
+    first[len + 1] = '\0';
+    return lexpath_has(value, first);
+}
+
+bool floor_is_excused(const struct floor_finding *f, const struct rule *r,
+                      const struct rule_subject *s)
+{
+    if (f->effect == FLOOR_DENY)
+        return false;
+    if (f->words)
+        return f->argv && rule_covers_command(r, f->argv) &&
+               shellscan_starts(r->value.v, r->value.n, as_argv(f->words), count_words(f->words));
+    if (f->path && !f->path[0])
+        return rule_covers_tool(r, s->call->tool);
+    if (f->path)
+        return rule_covers_path(r, s->place, f->path) &&
+               (f->protected_as ? names_protected(r->value.v[0], f->protected_as)
+                                : r->value.v[0][0] == '/');
+    return rule_covers_tool(r, s->call->tool) || (f->host[0] && rule_covers_host(r, f->host));
+}

@@ -1,0 +1,117 @@
+#include "gate/rule_match.h"
+
+#include <string.h>
+
+#include "gate/lexpath.h"
+#include "gate/program.h"
+#include "gate/shellscan.h"
+
+void rule_subject_init(struct rule_subject *s, const struct call_request *call,
+                       const struct tool_use *use, const struct policy_place *place)
+{
+    *s = (struct rule_subject){.call = call, .use = use, .place = place};
+    AUTO_BUF struct buf path = BUF_INIT;
+    const char *base = call->cwd[0] ? call->cwd : place->worktree;
+    for (size_t i = 0; i < use->paths.n; i++) {
+        lexpath_resolve(&path, base, place->home, use->paths.v[i]);
+        strv_push(&s->paths, path.ptr);
+    }
+}
+
+void rule_subject_done(struct rule_subject *s)
+{
+    strv_release(&s->paths);
+}
+
+bool rule_is_for(const struct rule *r, const struct call_request *call)
+{
+    return !r->agent || strcmp(r->agent, call->agent) == 0;
+}
+
+static bool words_equal(const struct strv *a, char *const *b, size_t n)
+{
+    if (a->n < n)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(a->v[i], b[i]) != 0)
+            return false;
+    return true;
+}
+
+bool rule_covers_command(const struct rule *r, const struct strv *argv)
+{
+    bool is_prefix = r->what == RULE_COMMAND;
+    if ((!is_prefix && r->what != RULE_EXACTLY) || !words_equal(argv, r->value.v, r->value.n))
+        return false;
+    if (!is_prefix)
+        return argv->n == r->value.n;
+    return !program_widens(argv->v[0], argv->v + r->value.n, argv->n - r->value.n);
+}
+
+bool rule_covers_path(const struct rule *r, const struct policy_place *place, const char *path)
+{
+    if (r->what != RULE_PATH)
+        return false;
+    AUTO_BUF struct buf dir = BUF_INIT;
+    lexpath_resolve(&dir, place->worktree, place->home, r->value.v[0]);
+    return lexpath_is_below(path, dir.ptr);
+}
+
+/* Patterns are `name`, `*.name`, each with or without `:port`; a tool's call tells no port. */
+bool rule_covers_host(const struct rule *r, const char *host)
+{
+    if (r->what != RULE_HOST)
+        return false;
+    const char *pattern = r->value.v[0];
+    bool is_bracketed = pattern[0] == '[';
+    pattern += is_bracketed;
+    size_t len = strcspn(pattern, is_bracketed ? "]" : ":");
+    size_t host_len = strlen(host);
+    if (pattern[0] != '*')
+        return host_len == len && memcmp(host, pattern, len) == 0;
+    size_t tail = len - 1; /* ".name" */
+    return host_len > tail && memcmp(host + host_len - tail, pattern + 1, tail) == 0;
+}
+
+bool rule_covers_tool(const struct rule *r, const char *tool)
+{
+    return r->what == RULE_TOOL && strcmp(r->value.v[0], tool) == 0;
+}
+
+static bool touches_command(const struct rule *r, const struct tool_use *use)
+{
+    if (!use->command)
+        return false;
+    for (size_t i = 0; i < use->shell.n; i++) {
+        const struct strv *argv = &use->shell.commands[i];
+        if (shellscan_starts(argv->v, argv->n, r->value.v, r->value.n) &&
+            (r->what == RULE_COMMAND || argv->n == r->value.n))
+            return true;
+    }
+    if (!use->shell.opaque)
+        return false;
+    AUTO_STRV struct strv tokens = STRV_INIT;
+    shellscan_tokens(&tokens, use->command, strlen(use->command));
+    return shellscan_has(&tokens, r->value.v, r->value.n);
+}
+
+bool rule_touches(const struct rule *r, const struct rule_subject *s)
+{
+    switch (r->what) {
+    case RULE_COMMAND:
+    case RULE_EXACTLY:
+        return touches_command(r, s->use);
+    case RULE_PATH:
+        for (size_t i = 0; i < s->paths.n; i++)
+            if (rule_covers_path(r, s->place, s->paths.v[i]))
+                return true;
+        return false;
+    case RULE_HOST:
+        return s->use->host && rule_covers_host(r, s->use->host);
+    case RULE_TOOL:
+        return rule_covers_tool(r, s->call->tool);
+    case RULE_EXEC:
+        return false;
+    }
+    return false;
+}

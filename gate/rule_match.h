@@ -1,0 +1,34 @@
+/*
+ * rule_match: whether one rule speaks about one call. Effects and precedence are policy's business.
+ * Pure.
+ */
+#ifndef GATE_RULE_MATCH_H
+#define GATE_RULE_MATCH_H
+
+#include "gate/policy.h"
+#include "gate/rule.h"
+#include "gate/tool.h"
+
+struct rule_subject {
+    const struct call_request *call;
+    const struct tool_use *use;
+    const struct policy_place *place;
+    struct strv paths; /* of use, absolute and resolved; owned */
+};
+#define AUTO_RULE_SUBJECT __attribute__((cleanup(rule_subject_done)))
+/* Borrow all three, which must outlive it. */
+void rule_subject_init(struct rule_subject *s, const struct call_request *call,
+                       const struct tool_use *use, const struct policy_place *place);
+void rule_subject_done(struct rule_subject *s);
+
+/* True when the rule is for this call's agent. Precondition of all below. */
+bool rule_is_for(const struct rule *r, const struct call_request *call);
+/* For deny and ask: true when any part of the call is, or could be, what the rule names. */
+bool rule_touches(const struct rule *r, const struct rule_subject *s);
+/* For allow, one part at a time. A command that is not wholly understood has no part to allow. */
+bool rule_covers_command(const struct rule *r, const struct strv *argv);
+bool rule_covers_path(const struct rule *r, const struct policy_place *place, const char *path);
+bool rule_covers_host(const struct rule *r, const char *host);
+bool rule_covers_tool(const struct rule *r, const char *tool);
+
+#endif

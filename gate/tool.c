@@ -1,0 +1,242 @@
+#include "gate/tool.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/tool_table.h"
+#include "runner/base/mem.h"
+
+/* Names under which agents give a path, a shell text, a patch, a URL. */
+static const char *const path_keys[] = {
+    "file_path", "filePath", "path",      "absolute_path", "notebook_path", "dir_path",
+    "file",      "filename", "directory", "target",        "dest",          "destination",
+    "source",    "new_path", "old_path",  "output_path",   "paths",         "files",
+};
+static const char *const command_keys[] = {"command", "cmd", "script", "chars"};
+static const char *const patch_keys[] = {"patch", "patchText", "patch_text", "diff", "input"};
+static const char *const url_keys[] = {"url", "uri", "href"};
+
+void tool_use_release(struct tool_use *u)
+{
+    strv_release(&u->paths);
+    free(u->command);
+    shellwords_release(&u->shell);
+    free(u->host);
+    *u = (struct tool_use)TOOL_USE_INIT;
+}
+
+/* A string, an array of strings, or objects with a path of their own. */
+static void add_paths(struct strv *out, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    if (text && text[0])
+        strv_push(out, text);
+    size_t i;
+    json_t *item;
+    json_array_foreach(value, i, item)
+    {
+        const char *own = json_is_object(item) ? jx_str(item, "path", "") : json_string_value(item);
+        if (own && own[0])
+            strv_push(out, own);
+    }
+}
+
+static void take_paths(struct tool_use *u, const json_t *args)
+{
+    for (size_t i = 0; i < ARRAY_LEN(path_keys); i++)
+        add_paths(&u->paths, json_object_get(args, path_keys[i]));
+    /* A search pattern may start at the root and so be a path itself. */
+    const char *pattern = jx_str(args, "pattern", "");
+    if (u->kind == TOOL_READ && pattern[0] == '/')
+        strv_push(&u->paths, pattern);
+}
+
+/* The name behind a patch's header, without git's a/ and b/, a time stamp, and /dev/null. */
+static bool add_patch_path(struct strv *out, const char *name, size_t len, bool has_prefix)
+{
+    const char *tab = memchr(name, '\t', len);
+    if (tab)
+        len = (size_t)(tab - name);
+    while (len > 0 && (name[len - 1] == '\r' || name[len - 1] == ' '))
+        len--;
+    if (len == 0 || name[0] == '"')
+        return false;
+    if (len == 9 && memcmp(name, "/dev/null", 9) == 0)
+        return true;
+    if (has_prefix && len > 2 && (name[0] == 'a' || name[0] == 'b') && name[1] == '/')
+        name += 2, len -= 2;
+    strv_push_n(out, name, len);
+    return true;
+}
+
+static bool take_patch_line(struct strv *out, const char *line, size_t len)
+{
+    static const struct {
+        const char *head;
+        bool has_prefix;
+    } heads[] = {
+        {"*** Add File: ", false},
+        {"*** Update File: ", false},
+        {"*** Delete File: ", false},
+        {"*** Move to: ", false},
+        {"+++ ", true},
+        {"--- ", true},
+        {"rename from ", false},
+        {"rename to ", false},
+        {"copy to ", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+        size_t head = strlen(heads[i].head);
+        if (len > head && memcmp(line, heads[i].head, head) == 0)
+            return add_patch_path(out, line + head, len - head, heads[i].has_prefix);
+    }
+    return true;
+}
+
+/* `diff --git a/x b/x` is the only header of a change of mode; the names are equal then. */
+static bool take_git_header(struct strv *out, const char *line, size_t len)
+{
+    static const char head[] = "diff --git ";
+    size_t start = sizeof(head) - 1;
+    if (len <= start || memcmp(line, head, start) != 0)
+        return true;
+    const char *names = line + start;
+    size_t half = (len - start) / 2;
+    bool is_equal = half > 2 && (len - start) % 2 == 1 && names[half] == ' ' &&
+                    memcmp(names + 2, names + half + 3, half - 2) == 0;
+    /* Of unequal names, a rename or a copy, the lines that follow tell both. */
+    return !is_equal || add_patch_path(out, names, half, true);
+}
+
+bool tool_patch_paths(struct strv *out, const char *patch, size_t len)
+{
+    size_t before = out->n;
+    bool is_readable = true;
+    const char *end = patch + len;
+    while (patch < end) {
+        const char *newline = memchr(patch, '\n', (size_t)(end - patch));
+        size_t line = (size_t)((newline ? newline : end) - patch);
+        is_readable = take_patch_line(out, patch, line) && is_readable;
+        is_readable = take_git_header(out, patch, line) && is_readable;
+        patch += line + (newline ? 1 : 0);
+    }
+    return is_readable && out->n > before;
+}
+
+static void take_patch(struct tool_use *u, const struct call_request *call)
+{
+    bool is_command = strcmp(call->tool, "apply_patch") == 0;
+    for (size_t i = 0; i < ARRAY_LEN(patch_keys) + is_command; i++) {
+        const char *key = i < ARRAY_LEN(patch_keys) ? patch_keys[i] : "command";
+        const char *patch = jx_str(call->args, key, NULL);
+        if (patch && !tool_patch_paths(&u->paths, patch, strlen(patch)))
+            u->has_unknown_path = true;
+    }
+}
+
+/* ["bash", "-lc", TEXT], as some agents start a shell, is TEXT. */
+static const char *unwrapped(const struct strv *argv)
+{
+    static const char *const shells[] = {"bash", "sh", "/bin/bash", "/bin/sh", "/usr/bin/bash"};
+    bool is_text =
+        argv->n == 3 && (strcmp(argv->v[1], "-c") == 0 || strcmp(argv->v[1], "-lc") == 0);
+    for (size_t i = 0; i < ARRAY_LEN(shells) && is_text; i++)
+        if (strcmp(argv->v[0], shells[i]) == 0)
+            return argv->v[2];
+    return NULL;
+}
+
+/* A NUL would end the copy early and hide what is behind it; the splitter sees the original. */
+static void set_text(struct tool_use *u, const char *text, size_t len)
+{
+    u->command = xmalloc(len + 1);
+    for (size_t i = 0; i < len; i++)
+        u->command[i] = text[i] ? text[i] : '\n';
+    u->command[len] = '\0';
+    shellwords_split(&u->shell, text, len);
+}
+
+static void set_vector(struct tool_use *u, const json_t *args, const char *key)
+{
+    AUTO_STRV struct strv argv = STRV_INIT;
+    jx_strv(&argv, args, key);
+    const char *text = unwrapped(&argv);
+    if (text) {
+        set_text(u, text, strlen(text));
+        return;
+    }
+    AUTO_BUF struct buf joined = BUF_INIT;
+    for (size_t i = 0; i < argv.n; i++)
+        buf_addf(&joined, "%s%s", i > 0 ? " " : "", argv.v[i]);
+    u->command = buf_steal(&joined);
+    if (argv.n == json_array_size(json_object_get(args, key)))
+        shellwords_of_argv(&u->shell, &argv);
+    else
+        u->shell.opaque = "a word that is not text";
+}
+
+static void take_command(struct tool_use *u, const json_t *args)
+{
+    for (size_t i = 0; i < ARRAY_LEN(command_keys) && !u->command; i++) {
+        const json_t *value = json_object_get(args, command_keys[i]);
+        /* The length tells of a NUL, which the splitter refuses. */
+        if (json_is_string(value))
+            set_text(u, json_string_value(value), json_string_length(value));
+        else if (json_is_array(value))
+            set_vector(u, args, command_keys[i]);
+    }
+    if (u->kind == TOOL_SHELL && !u->command)
+        u->shell.opaque = "no command";
+}
+
+/* The host of scheme://user@host:port/path, lower case, brackets of IPv6 gone; NULL: none. */
+static char *host_of(const char *url)
+{
+    const char *start = strstr(url, "://");
+    start = start ? start + 3 : url;
+    size_t len = strcspn(start, "/?#\\");
+    const char *at = memrchr(start, '@', len);
+    if (at) {
+        len -= (size_t)(at + 1 - start);
+        start = at + 1;
+    }
+    bool is_bracketed = len > 0 && start[0] == '[';
+    start += is_bracketed;
+    len -= is_bracketed;
+    const char *end = memchr(start, is_bracketed ? ']' : ':', len);
+    len = end ? (size_t)(end - start) : len;
+    if (len == 0)
+        return NULL;
+    char *host = xstrndup(start, len);
+    for (char *p = host; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    return host;
+}
+
+static void take_host(struct tool_use *u, const struct call_request *call)
+{
+    for (size_t i = 0; i < ARRAY_LEN(url_keys) && !u->host; i++) {
+        const char *url = jx_str(call->args, url_keys[i], NULL);
+        if (url && (u->kind == TOOL_NETWORK || strstr(url, "://")))
+            u->host = host_of(url);
+    }
+}
+
+void tool_use_of(struct tool_use *ret, const struct call_request *call)
+{
+    struct tool_use u = TOOL_USE_INIT;
+    u.kind = tool_kind_of(call->agent, call->tool);
+    bool is_unknown = u.kind == TOOL_OTHER;
+    if (u.kind == TOOL_READ || u.kind == TOOL_EDIT || is_unknown)
+        take_paths(&u, call->args);
+    if (u.kind == TOOL_EDIT && strstr(call->tool, "patch"))
+        take_patch(&u, call);
+    if (u.kind == TOOL_EDIT && u.paths.n == 0)
+        u.has_unknown_path = true;
+    if (u.kind == TOOL_SHELL || is_unknown)
+        take_command(&u, call->args);
+    if (u.kind == TOOL_NETWORK || is_unknown)
+        take_host(&u, call);
+    *ret = u;
+}
