@@ -122,7 +122,7 @@ static bool take(struct parse *p, const struct opt *o, const char *value, struct
         }
         p->next++;
     }
-    return store(p, o, value, err);
+    return store(p, o, value ? value : "", err); /* nobody looks at that of a flag */
 }
 
 static bool parse_long(struct parse *p, const char *text, struct err *err)
