@@ -6,8 +6,8 @@
  * key wins; list keys accumulate. include and includeIf are errors. Keys are lower-case
  * "section.name" (the subsection keeps its case: "agent.claude.model"). A repository's `.headgate` is
  * not read here: it may only tighten and needs consent (runner/consent).
- * Unknown keys under known sections are ERR_USAGE with file and key; known sections: run, gate, box,
- * worktree, agent, ui, server.
+ * Every key stands with its kind in a table of config.c; an unknown key, or a value of the wrong
+ * kind, is ERR_USAGE with file and key. Sections: run, gate, box, worktree, agent, ui, server.
  */
 #ifndef BASE_CONFIG_H
 #define BASE_CONFIG_H

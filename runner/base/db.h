@@ -25,7 +25,8 @@ void auto_db_(struct db **db);
 
 /* Run one or more statements without results. */
 bool db_exec(struct db *db, const char *sql, struct err *err) WARN_UNUSED;
-/* BEGIN IMMEDIATE / COMMIT / ROLLBACK. Nesting is a programming error (abort). */
+/* BEGIN IMMEDIATE / COMMIT / ROLLBACK. Nesting is a programming error (abort). A commit that fails has
+ * rolled back; a rollback without a transaction does nothing. */
 bool db_begin(struct db *db, struct err *err) WARN_UNUSED;
 bool db_commit(struct db *db, struct err *err) WARN_UNUSED;
 void db_rollback(struct db *db);

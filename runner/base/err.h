@@ -37,7 +37,8 @@ struct err {
 
 #define ERR_INIT {.code = ERR_NONE}
 
-/* Fill err. Always returns false, so that callers write `return err_set(err, ...)`. */
+/* Fill err. Always returns false, so that callers write `return err_set(err, ...)`. Control characters
+ * in the result, new lines too, are escaped; the arguments may quote err->text. */
 bool err_set(struct err *err, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* Fill err from an errno value; ": <strerror>" is appended. Code is ERR_SYS. Always returns false. */

@@ -30,7 +30,7 @@ json_t *jx_from_strv(const struct strv *s);
  * becomes U+10F8NN, and so does each byte of a code point U+10F800..U+10F8FF that the input already
  * held; hence no two inputs give the same string. */
 json_t *jx_bytes(const char *s, size_t len);
-/* Set members; NULL strings become JSON null. */
+/* Set members; NULL strings become JSON null, others are encoded as by jx_bytes(). */
 void jx_set_str(json_t *obj, const char *key, const char *value);
 void jx_set_int(json_t *obj, const char *key, int64_t value);
 void jx_set_bool(json_t *obj, const char *key, bool value);
