@@ -1,8 +1,9 @@
 /*
- * listener: accepts on a listening socket (unix or TCP) of a libuv loop and hands out plain descriptors.
+ * listener: accepts on a listening socket (unix or TCP) of a libuv loop and hands out plain
+ * descriptors.
  *
- * When the process has no descriptor left, the waiting client is accepted with a spare one and closed:
- * else the loop would spin on a socket that stays readable, and the client would hang.
+ * When the process has no descriptor left, the waiting client is accepted with a spare one and
+ * closed: else the loop would spin on a socket that stays readable, and the client would hang.
  */
 #ifndef WIRE_LISTENER_H
 #define WIRE_LISTENER_H

@@ -36,7 +36,8 @@ int socket_connect(const char *path, struct err *err)
     return steal_fd(&fd);
 }
 
-/* Remove the file of a listener that is gone. Only a refused connection proves that nobody listens. */
+/* Remove the file of a listener that is gone. Only a refused connection proves that nobody listens.
+ */
 static bool socket_clear(const char *path, struct err *err)
 {
     struct stat st;

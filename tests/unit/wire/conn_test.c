@@ -1,6 +1,6 @@
 /*
- * conn and listener on a real loop: one end is the conn, the other a plain socket or a second conn. Every
- * test ends with a loop that closes, so no handle and no conn is left.
+ * conn and listener on a real loop: one end is the conn, the other a plain socket or a second conn.
+ * Every test ends with a loop that closes, so no handle and no conn is left.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -110,7 +110,8 @@ static void a_call_skips_events_and_gives_its_own_result(void **state)
     say(peer, "{\"id\":1,\"event\":{\"e\":\"gone\"}}\n{\"id\":99,\"ok\":true,\"result\":0}\n"
               "{\"id\":1,\"ok\":true,\"result\":{\"x\":5}}\n"
               "{\"id\":2,\"ok\":true}\n"
-              "{\"id\":3,\"ok\":false,\"error\":{\"code\":\"conflict\",\"message\":\"decided by Ann\"}}\n");
+              "{\"id\":3,\"ok\":false,\"error\":{\"code\":\"conflict\",\"message\":\"decided by "
+              "Ann\"}}\n");
     AUTO_JSON json_t *request = json_pack("{s:s}", "run", "3");
     AUTO_JSON json_t *result = NULL, *nothing = NULL, *failed = NULL;
     assert_true(sync_call(&result, &c, "attempt.list", request, &err));

@@ -1,0 +1,435 @@
+#include "runner/keep/door.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "runner/base/clock.h"
+#include "runner/base/jx.h"
+#include "runner/base/limits.h"
+#include "runner/base/mem.h"
+
+enum {
+    DOOR_PROTOCOL = 1,
+    DOOR_UNREAD_BYTES = 16 * 1024 * 1024, /* unfinished requests of all connections */
+    DOOR_NOTE_EVERY_MS = 60 * 1000,
+};
+
+struct door_call {
+    struct door *door;
+    struct conn *conn;
+    int64_t number; /* 0: not asked */
+    char *name;     /* "c12"; NULL: not told yet */
+    char digest[DIGEST_HEX_SIZE];
+    int64_t deadline_ms; /* monotonic */
+    bool is_waiting;
+    bool is_answered;
+};
+
+static json_t *door_answer_json(bool allow, const char *why, const char *reason, const char *name)
+{
+    json_t *answer = json_object();
+    jx_set_int(answer, "v", DOOR_PROTOCOL);
+    jx_set_str(answer, "decision", allow ? "allow" : "deny");
+    jx_set_str(answer, "reason", reason);
+    jx_set_str(answer, "why", why);
+    jx_set_str(answer, "call", name);
+    return answer;
+}
+
+static void door_set_deadline(struct door *d);
+
+/* The one place that answers: once for a call, and the connection ends with it. */
+static void door_answer(struct door_call *c, bool allow, const char *why, const char *reason)
+{
+    if (c->is_answered)
+        return;
+    c->is_answered = true;
+    if (c->is_waiting)
+        c->door->n_waiting--;
+    c->is_waiting = false;
+    AUTO_JSON json_t *answer = door_answer_json(allow, why, reason, c->name);
+    conn_send(c->conn, answer);
+    conn_finish(c->conn);
+}
+
+static void door_deny(struct door_call *c, const char *why, const char *reason)
+{
+    door_answer(c, false, why, reason);
+}
+
+/* Deny for excess. Noted once a minute: a flood of calls must not become a flood of records. */
+static void door_deny_excess(struct door_call *c, const char *reason)
+{
+    struct door *d = c->door;
+    int64_t now_ms = clock_mono_ms();
+    door_deny(c, "quota", reason);
+    if (d->excess_noted_ms && now_ms - d->excess_noted_ms < DOOR_NOTE_EVERY_MS)
+        return;
+    d->excess_noted_ms = now_ms;
+    records_note(d->records, "calls are denied: %s", reason);
+}
+
+/* What cannot be recorded is not allowed. */
+static void door_deny_unrecorded(struct door_call *c, const struct err *err)
+{
+    AUTO_FREE char *reason = xasprintf(
+        "The call could not be recorded (%s), and nothing is allowed without a record", err->text);
+    door_deny(c, err->code == ERR_LIMIT ? "quota" : "closed", reason);
+}
+
+static bool door_is_too_fast(struct door *d)
+{
+    int64_t now_ms = clock_mono_ms();
+    if (now_ms - d->second_ms >= 1000) {
+        d->second_ms = now_ms;
+        d->n_in_second = 0;
+    }
+    return ++d->n_in_second > LIMIT_CALLS_PER_SECOND;
+}
+
+/* The members that `asked` and `decided` share. */
+static json_t *door_body(const struct door_call *c, const struct call_request *request)
+{
+    char action[DIGEST_HEX_SIZE];
+    json_t *body = json_object();
+    call_action_digest(action, request);
+    jx_set_int(body, "call", c->number);
+    jx_set(body, "request", call_request_json(request));
+    jx_set_str(body, "action", action);
+    jx_set_str(body, "digest", c->digest);
+    return body;
+}
+
+static void door_settle(struct door_call *c, const struct call_request *request,
+                        const struct judgement *j)
+{
+    struct err err = ERR_INIT;
+    bool allow = j->verdict == VERDICT_ALLOW;
+    json_t *body = door_body(c, request);
+    jx_set_str(body, "verdict", allow ? "allow" : "deny");
+    jx_set_str(body, "why", j->why);
+    jx_set_int(body, "rule", j->rule);
+    jx_set_str(body, "reason", j->reason);
+    if (!records_add(c->door->records, "decided", body, &err))
+        door_deny_unrecorded(c, &err);
+    else
+        door_answer(c, allow, j->why, j->reason);
+}
+
+static void door_ask(struct door_call *c, const struct call_request *request,
+                     const struct judgement *j)
+{
+    struct door *d = c->door;
+    struct err err = ERR_INIT;
+    if (d->n_waiting >= LIMIT_CALLS_PENDING) {
+        door_deny_excess(c,
+                         "Too many calls of this attempt wait for a decision; wait for them first");
+        return;
+    }
+    /* Waiting before the record is written: its listener may decide at once. */
+    c->deadline_ms = clock_mono_ms() + d->config->deadline_ms;
+    c->is_waiting = true;
+    d->n_waiting++;
+    json_t *body = door_body(c, request);
+    jx_set_int(body, "deadline_ms", clock_unix_ms() + d->config->deadline_ms);
+    jx_set_str(body, "why", j->why);
+    jx_set_str(body, "reason", j->reason);
+    if (!records_add(d->records, "asked", body, &err))
+        door_deny_unrecorded(c, &err);
+    door_set_deadline(d);
+}
+
+static void door_judge(struct door_call *c, struct call_request *request)
+{
+    struct door *d = c->door;
+    struct judgement j = {0};
+    const struct policy_place place = {.worktree = d->config->worktree, .home = d->config->home};
+    /* Who asks is known by the socket; what the message claims would choose the rules. */
+    free(request->agent);
+    request->agent = xstrdup(d->config->agent);
+    c->number = records_next(d->records);
+    call_digest(c->digest, d->config->attempt, c->number, request);
+    policy_judge(&j, &d->policy, request, &place);
+    switch (j.verdict) {
+    case VERDICT_ALLOW:
+    case VERDICT_DENY:
+        door_settle(c, request, &j);
+        break;
+    case VERDICT_ASK:
+        door_ask(c, request, &j);
+        break;
+    }
+}
+
+/* A call that waited and will not be decided any more. */
+static void door_orphan(struct door_call *c)
+{
+    struct err err = ERR_INIT;
+    if (!records_call(c->door->records, "orphaned", c->number, &err))
+        return; /* the server orphans what waits when the keeper has ended */
+}
+
+static void door_on_line(struct conn *conn, const char *line, size_t len, void *arg)
+{
+    struct door_call *c = arg;
+    struct err err = ERR_INIT;
+    AUTO_CALL_REQUEST struct call_request request = CALL_REQUEST_INIT;
+    (void)conn;
+    if (c->number) {
+        if (c->is_waiting)
+            door_orphan(c);
+        door_deny(c, "closed", "A second request came on the connection of a call");
+    } else if (door_is_too_fast(c->door)) {
+        door_deny_excess(c,
+                         "Too many calls of this attempt within a second; try again more slowly");
+    } else if (!call_request_parse(&request, line, len, &err)) {
+        door_deny(c, err.code == ERR_LIMIT ? "quota" : "closed", err.text);
+    } else {
+        door_judge(c, &request);
+    }
+}
+
+static void door_on_broken(struct conn *conn, const struct err *err, void *arg)
+{
+    struct door_call *c = arg;
+    (void)conn;
+    if (c->is_waiting)
+        door_orphan(c);
+    door_deny(c, err->code == ERR_LIMIT ? "quota" : "closed", err->text);
+}
+
+static void door_on_closed(struct conn *conn, const struct err *err, void *arg)
+{
+    struct door_call *c = arg;
+    struct door *d = c->door;
+    (void)conn;
+    (void)err;
+    if (c->is_waiting) {
+        d->n_waiting--;
+        door_orphan(c);
+        door_set_deadline(d);
+    }
+    for (size_t i = 0; i < d->n_calls; i++) {
+        if (d->calls[i] == c) {
+            d->calls[i] = d->calls[--d->n_calls];
+            break;
+        }
+    }
+    free(c->name);
+    free(c);
+}
+
+/* One connection too many: told so without taking it in. */
+static void door_turn_away(int fd)
+{
+    AUTO_BUF struct buf line = BUF_INIT;
+    AUTO_JSON json_t *answer = door_answer_json(
+        false, "quota", "Too many gate connections of this attempt are open", NULL);
+    jx_dump(&line, answer);
+    buf_addch(&line, '\n');
+    ssize_t sent = send(fd, line.ptr, line.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)sent; /* the end of the stream is a denial too */
+    close(fd);
+}
+
+static void door_on_accept(void *arg, int fd)
+{
+    struct door *d = arg;
+    if (d->n_calls >= LIMIT_GATE_CONNECTIONS) {
+        door_turn_away(fd);
+        return;
+    }
+    const struct conn_ops ops = {.line = door_on_line,
+                                 .broken = door_on_broken,
+                                 .closed = door_on_closed,
+                                 .max_line_bytes = LIMIT_CALL_BYTES,
+                                 .max_queue_bytes = LIMIT_CALL_BYTES,
+                                 .pool = &d->pool};
+    struct door_call *c = xcalloc(1, sizeof *c);
+    c->door = d;
+    d->calls[d->n_calls++] = c;
+    c->conn = conn_open(d->loop, fd, &ops, c);
+}
+
+static void door_expire(struct door_call *c)
+{
+    AUTO_BUF struct buf reason = BUF_INIT;
+    struct err err = ERR_INIT;
+    buf_adds(&reason, "Nobody decided ");
+    buf_addf(&reason, c->name ? "call %s" : "this call", c->name);
+    buf_adds(&reason, " within ");
+    clock_add_duration(&reason, c->door->config->deadline_ms);
+    buf_adds(&reason, ". This is a timeout and no person's denial: go on with something else, and "
+                      "try the same again after it was approved");
+    if (!records_call(c->door->records, "expired", c->number, &err))
+        buf_addf(&reason, " (not recorded: %s)", err.text);
+    door_deny(c, "deadline", reason.ptr);
+}
+
+static void door_on_deadline(uv_timer_t *timer)
+{
+    struct door *d = timer->data;
+    int64_t now_ms = clock_mono_ms();
+    for (size_t i = 0; i < d->n_calls; i++) {
+        if (d->calls[i]->is_waiting && d->calls[i]->deadline_ms <= now_ms)
+            door_expire(d->calls[i]);
+    }
+    door_set_deadline(d);
+}
+
+/* Wake for the nearest deadline, or not at all. */
+static void door_set_deadline(struct door *d)
+{
+    int64_t nearest_ms = INT64_MAX;
+    if (d->is_closed)
+        return;
+    for (size_t i = 0; i < d->n_calls; i++) {
+        if (d->calls[i]->is_waiting && d->calls[i]->deadline_ms < nearest_ms)
+            nearest_ms = d->calls[i]->deadline_ms;
+    }
+    int64_t left_ms = nearest_ms - clock_mono_ms();
+    if (nearest_ms == INT64_MAX)
+        uv_timer_stop(&d->deadline);
+    else
+        uv_timer_start(&d->deadline, door_on_deadline, left_ms > 0 ? (uint64_t)left_ms : 0, 0);
+}
+
+static struct door_call *door_find(const struct door *d, int64_t number)
+{
+    for (size_t i = 0; i < d->n_calls; i++) {
+        if (d->calls[i]->is_waiting && d->calls[i]->number == number)
+            return d->calls[i];
+    }
+    return NULL;
+}
+
+static void door_rename(struct door_call *c, const char *name)
+{
+    if (!name)
+        return;
+    free(c->name);
+    c->name = xstrdup(name);
+}
+
+static bool door_has_hung_up(const struct door_call *c)
+{
+    struct pollfd p = {.fd = conn_fd(c->conn), .events = 0};
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
+}
+
+static void door_consume(struct door_call *c, const char *why, const char *reason)
+{
+    struct err err = ERR_INIT;
+    if (door_has_hung_up(c))
+        return; /* its end of file, a moment from now, makes it orphaned */
+    json_t *body = json_object();
+    jx_set_int(body, "call", c->number);
+    jx_set_str(body, "digest", c->digest);
+    if (!records_add(c->door->records, "consumed", body, &err))
+        door_deny_unrecorded(c, &err);
+    else
+        door_answer(c, true, why, reason);
+}
+
+void door_name(struct door *d, const json_t *msg)
+{
+    struct door_call *c = door_find(d, jx_int(msg, "call", 0));
+    if (c)
+        door_rename(c, jx_str(msg, "name", NULL));
+}
+
+void door_decide(struct door *d, const json_t *msg)
+{
+    struct door_call *c = door_find(d, jx_int(msg, "call", 0));
+    const char *decision = jx_str(msg, "decision", "");
+    const char *why = jx_str(msg, "why", "person");
+    const char *reason = jx_str(msg, "reason", "");
+    if (!c)
+        return;
+    door_rename(c, jx_str(msg, "name", NULL));
+    if (strcmp(decision, "deny") == 0) {
+        door_deny(c, why, reason);
+    } else if (strcmp(decision, "allow") == 0 &&
+               strcmp(jx_str(msg, "digest", ""), c->digest) == 0) {
+        door_consume(c, why, reason);
+    } else {
+        records_note(d->records, "a decision for call %" PRId64 " does not fit what was asked",
+                     c->number);
+        door_orphan(c);
+        door_deny(c, "closed", "The decision that came does not fit the call that was asked");
+    }
+    door_set_deadline(d);
+}
+
+json_t *door_waiting(const struct door *d)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < d->n_calls; i++) {
+        if (!d->calls[i]->is_waiting)
+            continue;
+        json_t *entry = json_object();
+        jx_set_int(entry, "call", d->calls[i]->number);
+        jx_set_str(entry, "name", d->calls[i]->name);
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
+bool door_set_policy(struct door *d, const json_t *msg, struct err *err)
+{
+    struct policy policy = POLICY_INIT;
+    if (!policy_from_json(&policy, msg, err))
+        return false;
+    if (policy.epoch < d->policy.epoch) {
+        policy_release(&policy);
+        return true;
+    }
+    policy_release(&d->policy);
+    d->policy = policy;
+    return true;
+}
+
+int64_t door_epoch(const struct door *d)
+{
+    return d->policy.epoch;
+}
+
+bool door_open(struct door *ret, uv_loop_t *loop, int listen_fd, struct keep_config *config,
+               struct records *records, struct err *err)
+{
+    *ret = (struct door){.loop = loop, .config = config, .records = records};
+    ret->pool.max_bytes = DOOR_UNREAD_BYTES;
+    ret->listener = listener_open(loop, listen_fd, door_on_accept, ret, err);
+    if (!ret->listener)
+        return false;
+    ret->policy = config->policy;
+    config->policy = (struct policy)POLICY_INIT;
+    ret->calls = xcalloc(LIMIT_GATE_CONNECTIONS, sizeof(struct door_call *));
+    uv_timer_init(loop, &ret->deadline);
+    ret->deadline.data = ret;
+    return true;
+}
+
+void door_close(struct door *d)
+{
+    if (d->is_closed)
+        return;
+    d->is_closed = true;
+    listener_close(d->listener);
+    uv_close((uv_handle_t *)&d->deadline, NULL);
+    for (size_t i = 0; i < d->n_calls; i++) {
+        if (d->calls[i]->is_waiting)
+            door_orphan(d->calls[i]);
+        door_deny(d->calls[i], "closed", "The attempt is ending");
+    }
+}
+
+void door_release(struct door *d)
+{
+    policy_release(&d->policy);
+    free(d->calls);
+    d->calls = NULL;
+}

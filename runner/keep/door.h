@@ -1,0 +1,60 @@
+/*
+ * door: the gate socket of one attempt: takes calls, judges them, holds those that wait for a
+ * person.
+ *
+ *   connection: reading -> judged at once -> answered -> gone
+ *                       -> waiting (asked) -> answered (decided | expired | closed) -> gone
+ *                                          -> gone (hung up: orphaned)
+ *
+ * Invariants:
+ * 1. No answer `allow` is written before its record (`decided` or `consumed`) is on disk; when that
+ * fails the answer is a denial. So a decision is delivered at most once.
+ * 2. A call's decision is taken only for the digest that was asked.
+ * 3. Whatever a hook does, it gets one answer or the end of the stream, within the deadline;
+ * nothing that it does holds more than the bounds of limits.h.
+ * 4. Waiting calls hold no arguments in memory: those are in the spool.
+ */
+#ifndef KEEP_DOOR_H
+#define KEEP_DOOR_H
+
+#include "runner/keep/keep_config.h"
+#include "runner/keep/records.h"
+#include "runner/wire/conn.h"
+#include "runner/wire/listener.h"
+
+struct door {
+    uv_loop_t *loop;
+    const struct keep_config *config; /* borrowed */
+    struct records *records;          /* borrowed */
+    struct policy policy;
+    struct listener *listener;
+    uv_timer_t deadline;
+    struct conn_pool pool;
+    struct door_call **calls; /* every open connection */
+    size_t n_calls, n_waiting;
+    int64_t second_ms; /* the second that is counted, and what came in it */
+    int n_in_second;
+    int64_t excess_noted_ms;
+    bool is_closed;
+};
+
+/* Take over the listening socket and the policy of the configuration. */
+bool door_open(struct door *ret, uv_loop_t *loop, int listen_fd, struct keep_config *config,
+               struct records *records, struct err *err) WARN_UNUSED;
+/* Answer whatever waits with a denial (`closed`), orphan it, accept no more. Idempotent. The memory
+ * stays in use until the loop has ended. */
+void door_close(struct door *d);
+void door_release(struct door *d);
+
+/* Take a `policy` message; one of an older epoch changes nothing. */
+bool door_set_policy(struct door *d, const json_t *msg, struct err *err) WARN_UNUSED;
+int64_t door_epoch(const struct door *d);
+/* A `name` message: the call's name for people. */
+void door_name(struct door *d, const json_t *msg);
+/* A `decide` message. A call that is not waiting (any more) is passed over: the records tell why.
+ */
+void door_decide(struct door *d, const json_t *msg);
+/* [{"call":7,"name":"c12"}], new reference. */
+json_t *door_waiting(const struct door *d);
+
+#endif

@@ -1,0 +1,297 @@
+#include "runner/keep/keep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include "runner/base/fs.h"
+#include "runner/base/jx.h"
+#include "runner/base/mem.h"
+
+enum {
+    KEEP_RETRY_MS = 1000,
+    KEEP_LINGER_MS = 60 * 1000,
+    KEEP_FAREWELL_MS = 1000, /* for what is queued to slow clients */
+    KEEP_START_MS = 120 * 1000,
+    KEEP_FAILED_STATUS = 125,
+};
+
+static void keep_over(struct keep *k);
+
+static void keep_on_linger_over(uv_timer_t *timer)
+{
+    keep_over(timer->data);
+}
+
+/* Recorded: now somebody has to merge it. */
+static void keep_linger(struct keep *k)
+{
+    if (k->is_leaving)
+        keep_over(k);
+    else if (!link_has_server(&k->link))
+        uv_timer_start(&k->linger, keep_on_linger_over, KEEP_LINGER_MS, 0);
+    else
+        uv_timer_stop(&k->linger);
+}
+
+/* Why it ended: what was asked for first, else what went wrong, else the agent itself. */
+static const char *keep_cause(const struct keep *k)
+{
+    if (k->stop.cause == STOP_NONE && (k->error.code != ERR_NONE || !k->has_status))
+        return stop_cause_name(STOP_FAILED);
+    return stop_cause_name(k->stop.cause);
+}
+
+static void keep_explain(struct keep *k)
+{
+    if (k->error.code != ERR_NONE || k->has_status)
+        return;
+    if (k->stop.cause == STOP_FAILED)
+        err_set(&k->error, ERR_FAILED, "the box did not come up within %d s", KEEP_START_MS / 1000);
+    else if (k->stop.cause == STOP_NONE)
+        err_set(
+            &k->error, ERR_FAILED,
+            "the box ended with status %d before its agent did: killed by hand, or by the kernel "
+            "for lack of memory",
+            k->status);
+}
+
+static void keep_record_exited(struct keep *k);
+
+static void keep_on_retry(uv_timer_t *timer)
+{
+    keep_record_exited(timer->data);
+}
+
+static void keep_record_exited(struct keep *k)
+{
+    struct err err = ERR_INIT;
+    json_t *body = json_object();
+    jx_set_int(body, "status", k->status);
+    jx_set_str(body, "cause", keep_cause(k));
+    jx_set_str(body, "error", k->error.code != ERR_NONE ? k->error.text : NULL);
+    if (records_add(&k->records, "exited", body, &err)) {
+        k->state = KEEP_EXITED;
+        keep_linger(k);
+    } else if (k->is_leaving) {
+        keep_over(k);
+    } else {
+        uv_timer_start(&k->linger, keep_on_retry, KEEP_RETRY_MS, 0);
+    }
+}
+
+/* No process of the box lives and all its output was read. */
+static void keep_ended(struct keep *k)
+{
+    k->state = KEEP_ENDED;
+    keep_explain(k);
+    stop_close(&k->stop);
+    account_close(&k->account);
+    services_close(&k->services);
+    door_close(&k->door);
+    output_finish(&k->output);
+    attach_room_exited(&k->room, k->status);
+    keep_record_exited(k);
+}
+
+static void keep_check_ended(struct keep *k)
+{
+    bool is_open = k->sources[0].stream || k->sources[1].stream;
+    if (k->is_gone && !is_open && k->state < KEEP_ENDED)
+        keep_ended(k);
+}
+
+void keep_source_ended(struct keep_source *source)
+{
+    struct keep *k = source->keep;
+    if (k->room.agent == source->stream)
+        k->room.agent = NULL;
+    stream_close(source->stream);
+    source->stream = NULL;
+    keep_check_ended(k);
+}
+
+void keep_box_gone(struct keep *k, int status)
+{
+    k->is_gone = true;
+    if (!k->has_status)
+        k->status = status;
+    keep_check_ended(k);
+}
+
+void keep_server_changed(struct keep *k, bool is_present)
+{
+    if (is_present)
+        output_tell(&k->output);
+    if (k->state == KEEP_EXITED)
+        keep_linger(k);
+}
+
+void keep_quit(struct keep *k)
+{
+    if (k->state == KEEP_EXITED)
+        keep_over(k);
+    else
+        records_note(&k->records, "asked to quit while the agent runs; it was not stopped");
+}
+
+static void keep_on_farewell_over(uv_timer_t *timer)
+{
+    struct keep *k = timer->data;
+    link_drop(&k->link);
+}
+
+static void keep_close_handles(struct keep *k)
+{
+    stop_close(&k->stop);
+    account_close(&k->account);
+    services_close(&k->services);
+    door_close(&k->door);
+    link_close(&k->link);
+    output_close(&k->output);
+    box_side_close(&k->box);
+    uv_close((uv_handle_t *)&k->sigterm, NULL);
+    uv_close((uv_handle_t *)&k->sighup, NULL);
+}
+
+static void keep_over(struct keep *k)
+{
+    if (k->state == KEEP_OVER)
+        return;
+    k->state = KEEP_OVER;
+    unlink(k->config.socket);
+    unlink(k->config.gate_socket);
+    keep_close_handles(k);
+    /* Whoever does not read its last words is dropped; the timer alone keeps nothing waiting. */
+    uv_timer_start(&k->linger, keep_on_farewell_over, KEEP_FAREWELL_MS, 0);
+    uv_unref((uv_handle_t *)&k->linger);
+}
+
+/* A logout or a shutdown: the agent gets its grace, the record is written, nobody is waited for. */
+static void keep_on_sigterm(uv_signal_t *handle, int signal_number)
+{
+    struct keep *k = handle->data;
+    (void)signal_number;
+    k->is_leaving = true;
+    if (k->state == KEEP_EXITED || k->state == KEEP_ENDED)
+        keep_over(k);
+    else
+        stop_request(&k->stop, STOP_ASKED, k->config.grace_ms);
+}
+
+/* Handled and not ignored: a handler is reset by execve(2), an ignored signal would stay so in the
+ * agent. */
+static void keep_on_sighup(uv_signal_t *handle, int signal_number)
+{
+    (void)handle;
+    (void)signal_number;
+}
+
+static void keep_watch_signals(struct keep *k)
+{
+    uv_signal_init(&k->loop, &k->sigterm);
+    uv_signal_init(&k->loop, &k->sighup);
+    k->sigterm.data = k;
+    uv_signal_start(&k->sigterm, keep_on_sigterm, SIGTERM);
+    uv_signal_start(&k->sighup, keep_on_sighup, SIGHUP);
+}
+
+static bool keep_lock(struct keep *k, struct err *err)
+{
+    k->lock_fd = fs_open_beneath(k->dirfd, "lock", O_RDWR | O_CREAT, 0600, err);
+    if (k->lock_fd < 0)
+        return err_prefix(err, "cannot open the attempt's lock");
+    if (flock(k->lock_fd, LOCK_EX | LOCK_NB) == 0)
+        return true;
+    if (errno == EWOULDBLOCK)
+        return err_set(err, ERR_CONFLICT, "another keeper has this attempt");
+    return err_sys(err, errno, "cannot lock the attempt");
+}
+
+static void keep_on_record(void *arg, const json_t *record, int64_t seq)
+{
+    struct keep *k = arg;
+    link_record(&k->link, record, seq);
+}
+
+static bool keep_listen(struct keep *k, struct err *err)
+{
+    /* The box runs as another account when the keeper is root. The socket's folder (0700) keeps all
+     * others away; the box gets at it through its bind mount alone. */
+    unsigned mode = geteuid() == 0 ? 0666 : 0600;
+    int own = conn_listen(k->config.socket, 0600, err);
+    if (own < 0 ||
+        !link_open(&k->link, &k->loop, own, &keep_link_ops, k, &k->records, &k->room, err))
+        return err_prefix(err, "the keeper's socket");
+    int gate = conn_listen(k->config.gate_socket, mode, err);
+    if (gate < 0 || !door_open(&k->door, &k->loop, gate, &k->config, &k->records, err))
+        return err_prefix(err, "the gate socket");
+    return true;
+}
+
+static void keep_init_parts(struct keep *k)
+{
+    attach_room_init(&k->room, &k->loop, &keep_attach_ops, k);
+    box_side_init(&k->box, &k->loop, &keep_box_ops, k);
+    services_init(&k->services, &k->loop, &k->config);
+    account_init(&k->account, &k->loop, &keep_account_ops, k);
+    stop_init(&k->stop, &k->loop, &keep_stop_ops, k);
+    uv_timer_init(&k->loop, &k->linger);
+    k->linger.data = k;
+    for (size_t i = 0; i < ARRAY_LEN(k->sources); i++)
+        k->sources[i].keep = k;
+}
+
+/* On failure the process ends, and the kernel takes back what was opened. */
+bool keep_open(struct keep **ret, int dirfd, struct err *err)
+{
+    struct keep *k = xcalloc(1, sizeof *k);
+    k->dirfd = dirfd;
+    int status = uv_loop_init(&k->loop);
+    if (status != 0)
+        return err_sys(err, -status, "cannot make an event loop");
+    if (!keep_lock(k, err) || !keep_config_load(&k->config, dirfd, err) ||
+        !proc_id_of(&k->id, getpid(), err) ||
+        !records_open(&k->records, dirfd, keep_on_record, k, err))
+        return false;
+    keep_init_parts(k);
+    keep_watch_signals(k);
+    if (!output_open(&k->output, &k->loop, dirfd, k->config.output, k->config.output_bytes,
+                     k->config.is_interactive, &keep_output_ops, k, err))
+        return false;
+    if (!keep_listen(k, err))
+        return false;
+    *ret = k;
+    return true;
+}
+
+static void keep_free(struct keep *k)
+{
+    uv_close((uv_handle_t *)&k->linger, NULL);
+    uv_run(&k->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&k->loop);
+    output_release(&k->output);
+    attach_room_release(&k->room);
+    link_release(&k->link);
+    door_release(&k->door);
+    records_close(&k->records);
+    keep_config_release(&k->config);
+    close(k->lock_fd);
+    close(k->dirfd);
+    free(k);
+}
+
+void keep_run(struct keep *k)
+{
+    if (keep_box_start(k, &k->error)) {
+        stop_after(&k->stop, KEEP_START_MS, STOP_FAILED, 0);
+    } else {
+        k->status = KEEP_FAILED_STATUS;
+        k->is_gone = k->box.child.pid == 0;
+        keep_check_ended(k);
+    }
+    uv_run(&k->loop, UV_RUN_DEFAULT);
+    keep_free(k);
+}

@@ -1,0 +1,95 @@
+/*
+ * keep: one keeper: the composition of its parts and its life cycle.
+ *
+ *   starting --agent runs--> running --box gone, output read--> ended --recorded--> exited --> over
+ *      |                                                          ^
+ *      +---- the box does not come up ----------------------------+
+ *
+ * starting  The sockets listen, the box is being made. Calls cannot come yet.
+ * running   The agent runs. With or without a server the gate judges, holds and records.
+ * ended     No process of the box lives. `exited` is not on disk yet (a full disk is tried again).
+ * exited    `exited` is on disk. Waits for the server to merge it (`quit`), at most a minute
+ * without one: a later server reads the file. over      The sockets are removed, handles close, the
+ * process ends.
+ *
+ * One thread; all parts live in struct keep until the loop has ended, so no callback outlives what
+ * it uses.
+ */
+#ifndef KEEP_KEEP_H
+#define KEEP_KEEP_H
+
+#include "runner/base/proc.h"
+#include "runner/keep/account.h"
+#include "runner/keep/attach.h"
+#include "runner/keep/box_side.h"
+#include "runner/keep/door.h"
+#include "runner/keep/keep_config.h"
+#include "runner/keep/link.h"
+#include "runner/keep/output.h"
+#include "runner/keep/records.h"
+#include "runner/keep/service.h"
+#include "runner/keep/stop.h"
+#include "runner/keep/stream.h"
+
+enum keep_state { KEEP_STARTING, KEEP_RUNNING, KEEP_ENDED, KEEP_EXITED, KEEP_OVER };
+
+/* An output stream of the agent: its terminal, or one of two pipes. */
+struct keep_source {
+    struct keep *keep;
+    struct stream *stream; /* NULL: none, or ended */
+    bool has_lines;        /* the last line is looked for here */
+};
+
+struct keep {
+    uv_loop_t loop;
+    int dirfd, lock_fd;
+    struct keep_config config;
+    struct proc_id id; /* of this process */
+    enum keep_state state;
+
+    struct records records;
+    struct door door;
+    struct link link;
+    struct attach_room room;
+    struct output output;
+    struct box_side box;
+    struct services services;
+    struct account account;
+    struct stop stop;
+    struct keep_source sources[2];
+
+    uv_signal_t sigterm, sighup;
+    uv_timer_t linger; /* retries of `exited`, the minute without a server, the last second */
+
+    bool is_accounted; /* the kernel does not hold the limits */
+    bool has_status;   /* the agent's own end was reported */
+    bool is_gone;      /* pid 1 was waited for */
+    bool is_leaving;   /* the system asked the keeper to end */
+    int status;        /* of the agent, else of pid 1 */
+    struct err error;  /* why the box failed; ERR_NONE: it did not */
+};
+
+/* Take the attempt's folder (dirfd is taken over): lock, records, sockets. On success they listen.
+ * ERR_CONFLICT when another keeper has the attempt. */
+bool keep_open(struct keep **ret, int dirfd, struct err *err) WARN_UNUSED;
+/* Start the box, serve until all is over, release everything. */
+void keep_run(struct keep *k);
+
+/* keep_box.c */
+bool keep_box_start(struct keep *k, struct err *err) WARN_UNUSED;
+extern const struct box_side_ops keep_box_ops;
+extern const struct attach_ops keep_attach_ops;
+extern const struct stop_ops keep_stop_ops;
+
+/* keep_server.c */
+extern const struct link_ops keep_link_ops;
+extern const struct output_ops keep_output_ops;
+extern const struct account_ops keep_account_ops;
+
+/* Events of the parts, for the life cycle in keep.c. */
+void keep_source_ended(struct keep_source *source);
+void keep_box_gone(struct keep *k, int status);
+void keep_server_changed(struct keep *k, bool is_present);
+void keep_quit(struct keep *k);
+
+#endif

@@ -1,0 +1,260 @@
+/*
+ * keep_box: what the box does, as events of the keeper; what attach clients and stops want of it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "runner/base/jx.h"
+#include "runner/base/mem.h"
+#include "runner/keep/keep.h"
+
+enum {
+    KEEP_OPEN_FILES = 4096, /* gate and service connections at their bounds, and some */
+};
+
+/* Output of the agent. */
+
+static void keep_source_data(void *arg, const char *bytes, size_t len)
+{
+    struct keep_source *source = arg;
+    struct keep *k = source->keep;
+    output_add(&k->output, bytes, len, source->has_lines);
+    attach_room_data(&k->room, bytes, len);
+}
+
+static void keep_source_end(void *arg)
+{
+    keep_source_ended(arg);
+}
+
+static bool keep_source_open(struct keep_source *source, int fd, bool has_lines, struct err *err)
+{
+    static const struct stream_ops ops = {.data = keep_source_data, .ended = keep_source_end};
+    source->stream = stream_open(&source->keep->loop, fd, &ops, source, err);
+    source->has_lines = has_lines;
+    return source->stream != NULL;
+}
+
+/* A pipe whose end inside may be opened again through /proc/self/fd (`echo >/dev/stderr`) by
+ * another account too: only the box can reach that path. */
+static bool keep_pipe(struct keep_source *source, int *ret_write_fd, bool has_lines,
+                      struct err *err)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return err_sys(err, errno, "cannot make a pipe for the agent's output");
+    *ret_write_fd = fds[1];
+    if (fchmod(fds[1], 0666) != 0) {
+        close(fds[0]);
+        return err_sys(err, errno, "cannot open the agent's output to its account");
+    }
+    return keep_source_open(source, fds[0], has_lines, err);
+}
+
+/* Lines of a stream format must not be torn by messages for people, so there standard error has a
+ * pipe of its own. Otherwise both share one, which keeps their order. */
+static bool keep_pipes(struct keep *k, int *ret_out, int *ret_err, struct err *err)
+{
+    bool is_format = strcmp(k->config.output, "lines") != 0;
+    if (k->config.is_interactive)
+        return true;
+    return keep_pipe(&k->sources[0], ret_out, true, err) &&
+           (!is_format || keep_pipe(&k->sources[1], ret_err, false, err));
+}
+
+bool keep_box_start(struct keep *k, struct err *err)
+{
+    AUTO_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    AUTO_FD int out = -1;
+    AUTO_FD int errout = -1;
+    if (null < 0)
+        return err_sys(err, errno, "cannot open /dev/null");
+    if (!keep_pipes(k, &out, &errout, err))
+        return false;
+    const int std_fds[3] = {null, out >= 0 ? out : null,
+                            errout >= 0 ? errout
+                            : out >= 0  ? out
+                                        : null};
+    if (!box_side_start(&k->box, &k->config.plan, std_fds, err))
+        return false;
+    buf_release(&k->config.plan);
+    /* Raised only now: the agent keeps the limit that the person has. */
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < KEEP_OPEN_FILES) {
+        files.rlim_cur = files.rlim_max < KEEP_OPEN_FILES ? files.rlim_max : KEEP_OPEN_FILES;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    return true;
+}
+
+/* What pid 1 says. */
+
+static json_t *keep_layers_json(const struct layer_report *report)
+{
+    json_t *list = json_array();
+    for (int id = 0; id < LAYER_COUNT; id++) {
+        const struct layer_status *status = &report->layer[id];
+        json_t *layer = json_object();
+        jx_set_str(layer, "name", layer_name((enum layer_id)id));
+        jx_set_str(layer, "state", layer_state_name(status->state));
+        jx_set_str(layer, "mechanism", status->mechanism);
+        jx_set_str(layer, "reason", status->reason);
+        json_array_append_new(list, layer);
+    }
+    return list;
+}
+
+/* An error of the keeper's side before the agent runs ends the box. */
+static void keep_fail(struct keep *k, const struct err *err)
+{
+    if (k->error.code == ERR_NONE)
+        k->error = *err;
+    box_side_kill(&k->box);
+}
+
+static void keep_on_layers(struct keep *k, const struct box_msg *msg)
+{
+    struct err err = ERR_INIT;
+    json_t *body = json_object();
+    jx_set(body, "layers", keep_layers_json(&msg->report));
+    k->is_accounted = msg->report.layer[LAYER_LIMITS].state != LAYER_ACTIVE;
+    if (!records_add(&k->records, "layers", body, &err) || !box_go(box_side_ctl(&k->box), &err))
+        keep_fail(k, &err);
+}
+
+static void keep_on_listener(struct keep *k, const struct box_msg *msg)
+{
+    struct err err = ERR_INIT;
+    if (!services_listen(&k->services, msg->port, msg->fd, &err))
+        records_note(&k->records, "port %d is not served: %s", msg->port, err.text);
+}
+
+static void keep_on_pty(struct keep *k, const struct box_msg *msg)
+{
+    struct err err = ERR_INIT;
+    if (msg->id != 0)
+        attach_room_pty(&k->room, msg->id, msg->fd);
+    else if (!keep_source_open(&k->sources[0], msg->fd, true, &err))
+        keep_fail(k, &err);
+    else
+        k->room.agent = k->sources[0].stream;
+}
+
+static void keep_on_started(struct keep *k, const struct box_msg *msg)
+{
+    struct err err = ERR_INIT;
+    json_t *body;
+    if (msg->id != 0)
+        return;
+    k->state = KEEP_RUNNING;
+    body = json_object();
+    jx_set_int(body, "pid", k->id.pid);
+    jx_set_int(body, "start_ticks", (int64_t)k->id.start_ticks);
+    jx_set_str(body, "boot_id", k->id.boot_id);
+    if (!records_add(&k->records, "started", body, &err))
+        keep_fail(k, &err);
+    stop_after(&k->stop, k->config.time_ms, STOP_TIME, k->config.grace_ms);
+    if (k->is_accounted && (k->config.memory_bytes || k->config.pids))
+        account_start(&k->account, k->box.child.pid, k->config.memory_bytes, k->config.pids);
+}
+
+static void keep_on_failed(struct keep *k, const struct box_msg *msg)
+{
+    if (msg->id != 0)
+        attach_room_joined_failed(&k->room, msg->id, &msg->error);
+    else if (k->error.code == ERR_NONE)
+        k->error = msg->error;
+}
+
+static void keep_on_exited(struct keep *k, const struct box_msg *msg)
+{
+    if (msg->id != 0) {
+        attach_room_joined_exited(&k->room, msg->id, msg->status);
+        return;
+    }
+    k->has_status = true;
+    k->status = msg->status;
+}
+
+static void keep_on_message(void *arg, const struct box_msg *msg)
+{
+    struct keep *k = arg;
+    switch (msg->kind) {
+    case BOX_MSG_LAYERS:
+        keep_on_layers(k, msg);
+        break;
+    case BOX_MSG_LISTENER:
+        keep_on_listener(k, msg);
+        break;
+    case BOX_MSG_PTY:
+        keep_on_pty(k, msg);
+        break;
+    case BOX_MSG_STARTED:
+        keep_on_started(k, msg);
+        break;
+    case BOX_MSG_FAILED:
+        keep_on_failed(k, msg);
+        break;
+    case BOX_MSG_EXITED:
+        keep_on_exited(k, msg);
+        break;
+    case BOX_MSG_NONE:
+    case BOX_MSG_CLOSED:
+        break;
+    }
+}
+
+static void keep_on_gone(void *arg, int status)
+{
+    keep_box_gone(arg, status);
+}
+
+const struct box_side_ops keep_box_ops = {.message = keep_on_message, .gone = keep_on_gone};
+
+/* What attach clients want. */
+
+static bool keep_join(void *arg, const struct attach_join *join, struct err *err)
+{
+    struct keep *k = arg;
+    if (k->state != KEEP_RUNNING || box_side_ctl(&k->box) < 0)
+        return err_set(err, ERR_CONFLICT, "the agent's box is not running");
+    return box_join(box_side_ctl(&k->box), join->id, &join->argv, &join->env, join->cwd, join->cols,
+                    join->rows, err);
+}
+
+static void keep_hang_up(void *arg, int id)
+{
+    struct keep *k = arg;
+    struct err err = ERR_INIT;
+    int ctl = box_side_ctl(&k->box);
+    /* Its terminal is closed as well; a process that ended already is not an error. */
+    bool is_told = ctl < 0 || box_signal(ctl, id, SIGHUP, &err);
+    (void)is_told;
+}
+
+const struct attach_ops keep_attach_ops = {.join = keep_join, .hang_up = keep_hang_up};
+
+/* Ends. An interactive shell ignores TERM and ends with its terminal, so that one is told of both.
+ */
+
+static bool keep_terminate(void *arg)
+{
+    struct keep *k = arg;
+    struct err err = ERR_INIT;
+    int ctl = box_side_ctl(&k->box);
+    if (k->state != KEEP_RUNNING || ctl < 0 || !box_signal(ctl, 0, SIGTERM, &err))
+        return false;
+    return !k->config.is_interactive || box_signal(ctl, 0, SIGHUP, &err);
+}
+
+static void keep_kill(void *arg)
+{
+    struct keep *k = arg;
+    box_side_kill(&k->box);
+}
+
+const struct stop_ops keep_stop_ops = {.terminate = keep_terminate, .kill = keep_kill};

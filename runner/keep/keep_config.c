@@ -1,0 +1,144 @@
+#include "runner/keep/keep_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "runner/base/fs.h"
+#include "runner/base/jx.h"
+#include "runner/base/limits.h"
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+
+enum {
+    KEEP_CONFIG_VERSION = 1,
+    KEEP_ATTEMPT_BYTES = 32,
+    KEEP_SIDE_MAX = 1000, /* columns or rows */
+    KEEP_GRACE_MS = 5000,
+    KEEP_GRACE_MAX_MS = 10 * 60 * 1000,
+    KEEP_DEADLINE_MS = 10 * 60 * 1000,
+    KEEP_PLAN_BYTES = 16 * 1024 * 1024,
+};
+
+struct text_member {
+    const char *key;
+    char **target;
+    bool is_path;
+};
+
+static bool load_texts(struct keep_config *c, const json_t *j, struct err *err)
+{
+    const struct text_member members[] = {
+        {"attempt", &c->attempt, false},  {"agent", &c->agent, false},
+        {"socket", &c->socket, true},     {"gate_socket", &c->gate_socket, true},
+        {"worktree", &c->worktree, true}, {"home", &c->home, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        const char *value = jx_str(j, members[i].key, "");
+        if (members[i].is_path ? value[0] != '/' : value[0] == '\0')
+            return err_set(err, ERR_FORMAT, "keep.json has no good '%s'", members[i].key);
+        *members[i].target = xstrdup(value);
+    }
+    if (!text_is_name(c->attempt, KEEP_ATTEMPT_BYTES))
+        return err_set(err, ERR_FORMAT, "keep.json has no good 'attempt'");
+    c->output = xstrdup(jx_str(j, "output", "lines"));
+    return true;
+}
+
+/* An absent member is 0 and takes the fallback; a negative one or one above the bound is refused.
+ */
+static bool load_int(int64_t *ret, const json_t *j, const char *key, int64_t fallback, int64_t max,
+                     struct err *err)
+{
+    int64_t value = jx_int(j, key, 0);
+    if (value < 0 || value > max)
+        return err_set(err, ERR_FORMAT, "keep.json: '%s' is not within 0 and %lld", key,
+                       (long long)max);
+    *ret = value ? value : fallback;
+    return true;
+}
+
+static bool load_side(uint16_t *ret, const json_t *j, const char *key, int64_t fallback,
+                      struct err *err)
+{
+    int64_t value = 0;
+    if (!load_int(&value, j, key, fallback, KEEP_SIDE_MAX, err))
+        return false;
+    *ret = (uint16_t)value;
+    return true;
+}
+
+static bool load_numbers(struct keep_config *c, const json_t *j, struct err *err)
+{
+    const json_t *limits = jx_obj(j, "limits");
+    c->is_interactive = jx_bool(j, "interactive", false);
+    return load_side(&c->cols, j, "cols", 80, err) && load_side(&c->rows, j, "rows", 24, err) &&
+           load_int(&c->memory_bytes, limits, "memory", 0, INT64_MAX, err) &&
+           load_int(&c->pids, limits, "pids", 0, INT32_MAX, err) &&
+           load_int(&c->time_ms, limits, "time_ms", 0, INT64_MAX / 2, err) &&
+           load_int(&c->output_bytes, limits, "output", LIMIT_LOG_BYTES, INT64_MAX, err) &&
+           load_int(&c->grace_ms, j, "grace_ms", KEEP_GRACE_MS, KEEP_GRACE_MAX_MS, err) &&
+           load_int(&c->deadline_ms, j, "deadline_ms", KEEP_DEADLINE_MS, INT64_MAX / 2, err);
+}
+
+static bool load_services(struct keep_config *c, const json_t *j, struct err *err)
+{
+    const json_t *list = jx_arr(j, "services");
+    c->services = xcalloc(json_array_size(list) + 1, sizeof *c->services);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *entry = json_array_get(list, i);
+        int64_t port = jx_int(entry, "port", 0);
+        int64_t target = jx_int(entry, "target", port);
+        if (port < 1 || port > UINT16_MAX || target < 1 || target > UINT16_MAX)
+            return err_set(err, ERR_FORMAT, "keep.json: 'services' holds no port");
+        c->services[c->n_services++] =
+            (struct keep_service){.port = (uint16_t)port, .target = (uint16_t)target};
+    }
+    return true;
+}
+
+static bool load_plan(struct keep_config *c, int dirfd, const json_t *j, struct err *err)
+{
+    const char *name = jx_str(j, "plan", "plan");
+    if (!text_is_name(name, 64))
+        return err_set(err, ERR_FORMAT, "keep.json has no good 'plan'");
+    return fs_read_file(&c->plan, dirfd, name, KEEP_PLAN_BYTES, err) ||
+           err_prefix(err, "cannot read the box plan");
+}
+
+static bool load_all(struct keep_config *c, int dirfd, const json_t *j, struct err *err)
+{
+    if (jx_int(j, "v", 0) != KEEP_CONFIG_VERSION)
+        return err_set(err, ERR_FORMAT, "keep.json is of another version");
+    return load_texts(c, j, err) && load_numbers(c, j, err) && load_services(c, j, err) &&
+           policy_from_json(&c->policy, jx_obj(j, "policy"), err) && load_plan(c, dirfd, j, err);
+}
+
+bool keep_config_load(struct keep_config *ret, int dirfd, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_JSON json_t *j = NULL;
+    struct keep_config c = KEEP_CONFIG_INIT;
+    if (!fs_read_file(&text, dirfd, "keep.json", LIMIT_LINE_BYTES, err))
+        return err_prefix(err, "cannot read keep.json");
+    if (!jx_parse(&j, text.ptr, text.len, err))
+        return err_prefix(err, "keep.json");
+    if (!load_all(&c, dirfd, j, err)) {
+        keep_config_release(&c);
+        return false;
+    }
+    *ret = c;
+    return true;
+}
+
+void keep_config_release(struct keep_config *c)
+{
+    free(c->attempt);
+    free(c->agent);
+    free(c->socket);
+    free(c->gate_socket);
+    free(c->worktree);
+    free(c->home);
+    free(c->output);
+    free(c->services);
+    buf_release(&c->plan);
+    policy_release(&c->policy);
+}

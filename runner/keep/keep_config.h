@@ -1,0 +1,43 @@
+/*
+ * keep_config: keep.json of an attempt's folder, checked, with the box plan that it names.
+ */
+#ifndef KEEP_CONFIG_H
+#define KEEP_CONFIG_H
+
+#include <stdint.h>
+#include "gate/policy.h"
+#include "runner/base/buf.h"
+
+/* One loopback port of the host that the box may reach as its own. */
+struct keep_service {
+    uint16_t port;   /* inside */
+    uint16_t target; /* on 127.0.0.1 of the host */
+};
+
+struct keep_config {
+    char *attempt; /* "3.2" */
+    char *agent;   /* the kind, "claude" */
+    char *socket, *gate_socket;
+    char *worktree, *home; /* as seen inside the box */
+    char *output;          /* "lines" or "claude": how a last line is found */
+    struct buf plan;
+    bool is_interactive;
+    uint16_t cols, rows;
+    int64_t memory_bytes, pids, time_ms; /* 0: none */
+    int64_t output_bytes;
+    int64_t grace_ms;    /* between TERM and KILL */
+    int64_t deadline_ms; /* how long an asked call waits for a person */
+    struct keep_service *services;
+    size_t n_services;
+    struct policy policy;
+};
+#define KEEP_CONFIG_INIT                        \
+    {                                           \
+        .plan = BUF_INIT, .policy = POLICY_INIT \
+    }
+
+/* ERR_FORMAT names the member that is wrong. */
+bool keep_config_load(struct keep_config *ret, int dirfd, struct err *err) WARN_UNUSED;
+void keep_config_release(struct keep_config *c);
+
+#endif

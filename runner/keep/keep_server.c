@@ -1,0 +1,155 @@
+/*
+ * keep_server: what the server is told and what it may ask.
+ */
+#include <string.h>
+#include "runner/base/jx.h"
+#include "runner/base/mem.h"
+#include "runner/keep/keep.h"
+
+static const char *keep_state_name(enum keep_state state)
+{
+    switch (state) {
+    case KEEP_STARTING:
+        return "starting";
+    case KEEP_RUNNING:
+    case KEEP_ENDED: /* until it is on record */
+        return "running";
+    case KEEP_EXITED:
+    case KEEP_OVER:
+        return "exited";
+    }
+    return "exited";
+}
+
+static json_t *keep_welcome(void *arg)
+{
+    struct keep *k = arg;
+    json_t *welcome = json_object();
+    jx_set_str(welcome, "attempt", k->config.attempt);
+    jx_set_int(welcome, "pid", k->id.pid);
+    jx_set_int(welcome, "start_ticks", (int64_t)k->id.start_ticks);
+    jx_set_str(welcome, "boot_id", k->id.boot_id);
+    jx_set_str(welcome, "state", keep_state_name(k->state));
+    jx_set_int(welcome, "epoch", door_epoch(&k->door));
+    jx_set(welcome, "waiting", door_waiting(&k->door));
+    jx_set_bool(welcome, "interactive", k->config.is_interactive);
+    return welcome;
+}
+
+static void keep_on_policy(struct keep *k, const json_t *msg)
+{
+    struct err err = ERR_INIT;
+    if (!door_set_policy(&k->door, msg, &err)) {
+        records_note(&k->records, "a policy was not taken: %s", err.text);
+        return;
+    }
+    AUTO_JSON json_t *answer = json_object();
+    jx_set_str(answer, "t", "epoch");
+    jx_set_int(answer, "epoch", door_epoch(&k->door));
+    link_tell(&k->link, answer);
+}
+
+static void keep_on_name(struct keep *k, const json_t *msg)
+{
+    door_name(&k->door, msg);
+}
+
+static void keep_on_decide(struct keep *k, const json_t *msg)
+{
+    door_decide(&k->door, msg);
+}
+
+static void keep_on_stop(struct keep *k, const json_t *msg)
+{
+    bool is_timeout = strcmp(jx_str(msg, "cause", ""), stop_cause_name(STOP_TIME)) == 0;
+    if (k->state < KEEP_ENDED)
+        stop_request(&k->stop, is_timeout ? STOP_TIME : STOP_ASKED,
+                     jx_int(msg, "grace_ms", k->config.grace_ms));
+}
+
+/* A terminal's Enter is a carriage return; in cooked mode the kernel makes a newline of it. */
+static void keep_on_say(struct keep *k, const json_t *msg)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    buf_adds(&text, jx_str(msg, "text", ""));
+    buf_addch(&text, '\r');
+    if (!k->room.agent)
+        records_note(&k->records, "nothing was said: the agent reads no terminal");
+    else if (!stream_write(k->room.agent, text.ptr, text.len))
+        records_note(&k->records, "nothing was said: the agent does not read its terminal");
+}
+
+static void keep_on_quit(struct keep *k, const json_t *msg)
+{
+    (void)msg;
+    keep_quit(k);
+}
+
+static void keep_command(void *arg, const json_t *msg)
+{
+    static const struct {
+        const char *name;
+        void (*handle)(struct keep *k, const json_t *msg);
+    } commands[] = {
+        {"policy", keep_on_policy}, {"name", keep_on_name}, {"decide", keep_on_decide},
+        {"stop", keep_on_stop},     {"say", keep_on_say},   {"quit", keep_on_quit},
+    };
+    const char *t = jx_str(msg, "t", "");
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        if (strcmp(t, commands[i].name) == 0) {
+            commands[i].handle(arg, msg);
+            return;
+        }
+    }
+}
+
+static void keep_on_server(void *arg, bool is_present)
+{
+    keep_server_changed(arg, is_present);
+}
+
+const struct link_ops keep_link_ops = {
+    .welcome = keep_welcome, .command = keep_command, .server = keep_on_server};
+
+static void keep_on_line(void *arg, const char *line, size_t len, int64_t bytes)
+{
+    struct keep *k = arg;
+    AUTO_JSON json_t *msg = json_object();
+    jx_set_str(msg, "t", "line");
+    jx_set(msg, "line", jx_bytes(line, len));
+    jx_set_int(msg, "bytes", bytes);
+    link_tell(&k->link, msg);
+}
+
+static void keep_on_full(void *arg)
+{
+    struct keep *k = arg;
+    stop_request(&k->stop, STOP_OUTPUT, k->config.grace_ms);
+}
+
+static void keep_on_trouble(void *arg, const struct err *err)
+{
+    struct keep *k = arg;
+    records_note(&k->records, "the log is not written any more: %s", err->text);
+}
+
+const struct output_ops keep_output_ops = {
+    .line = keep_on_line, .full = keep_on_full, .trouble = keep_on_trouble};
+
+static void keep_on_usage(void *arg, const struct account_usage *usage)
+{
+    struct keep *k = arg;
+    AUTO_JSON json_t *msg = json_object();
+    jx_set_str(msg, "t", "usage");
+    jx_set_int(msg, "memory", usage->memory_bytes);
+    jx_set_int(msg, "pids", usage->pids);
+    link_tell(&k->link, msg);
+}
+
+static void keep_on_exceeded(void *arg, bool is_memory)
+{
+    struct keep *k = arg;
+    stop_request(&k->stop, is_memory ? STOP_MEMORY : STOP_PIDS, 0);
+}
+
+const struct account_ops keep_account_ops = {.usage = keep_on_usage, .exceeded = keep_on_exceeded};
