@@ -88,6 +88,7 @@ bool box_plan(struct buf *ret_plan, const struct box_spec *spec, struct err *err
 struct box_child {
     pid_t pid;  /* pid 1 of the box as the caller sees it, a child of the caller */
     int ctl_fd; /* SOCK_SEQPACKET, non-blocking, close-on-exec */
+    struct strv groups; /* cgroups made for this box */
 };
 
 /* Start launcher (path of headgate-box) with the plan. std_fds are stdin, stdout, stderr of the agent
@@ -95,6 +96,9 @@ struct box_child {
  * box_go. Reaps the outer launcher itself with waitpid(its pid). */
 bool box_spawn(struct box_child *ret, const char *launcher, const struct buf *plan,
                const int std_fds[3], struct err *err) WARN_UNUSED;
+/* When pid has been reaped: close ctl_fd (-1 if the caller closed it) and remove what the box left on
+ * the host, its cgroups. */
+void box_close(struct box_child *child);
 
 enum box_msg_kind {
     BOX_MSG_NONE,     /* nothing there now (EAGAIN) */
@@ -102,9 +106,21 @@ enum box_msg_kind {
     BOX_MSG_LAYERS,   /* report: what is in force; before the agent starts */
     BOX_MSG_LISTENER, /* fd, port: a listening socket inside the box */
     BOX_MSG_PTY,      /* fd: master of the pty of process `id` (0: the agent) */
-    BOX_MSG_STARTED,  /* the agent was exec'ed */
-    BOX_MSG_FAILED,   /* step, error: the box could not be made, or the program could not be exec'ed */
+    BOX_MSG_STARTED,  /* id: the agent, or the joined program, was exec'ed */
+    BOX_MSG_FAILED,   /* id, error: the box could not be made or its program not be exec'ed (id 0, the
+                         box ends); or only the joined program `id` could not, and no exit follows */
     BOX_MSG_EXITED,   /* id, status (exit code or 128+signal) */
+};
+
+enum { BOX_TIMES = 24 };
+
+/* How long each step of the start took. */
+struct box_times {
+    unsigned n;
+    struct {
+        char step[20];
+        uint32_t took_us;
+    } row[BOX_TIMES];
 };
 
 struct box_msg {
@@ -114,6 +130,7 @@ struct box_msg {
     int port;
     int status;
     struct layer_report report;
+    struct box_times times;   /* BOX_MSG_LAYERS */
     struct err error; /* BOX_MSG_FAILED; code ERR_LAYER, ERR_SYS, or ERR_NOT_FOUND (no such program),
                          ERR_REFUSED (not executable) */
 };

@@ -1,0 +1,319 @@
+#include "sandbox/box.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+#include "sandbox/plan.h"
+#include "sandbox/plan_parts.h"
+#include "sandbox/wire.h"
+
+/* Ours are kept above the numbers that the launcher gets, so that no dup2 overwrites a source. */
+enum { LOWEST_OWN_FD = 16 };
+
+static int lift(int fd)
+{
+    if (fd < 0)
+        return fd;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_OWN_FD);
+    int why = errno;
+    close(fd);
+    errno = why;
+    return high;
+}
+
+static int plan_to_memfd(const struct buf *plan, struct err *err)
+{
+    AUTO_FD int fd = lift(memfd_create("box-plan", MFD_CLOEXEC));
+    if (fd < 0)
+        return err_sys(err, errno, "cannot create a memory file"), -1;
+    if (!fs_write_fd(fd, plan->ptr, plan->len, err))
+        return -1;
+    return steal_fd(&fd);
+}
+
+/* The descriptors of one start. */
+struct start {
+    int plan_fd;
+    int ctl_fd, box_ctl_fd;     /* ours, pid 1's */
+    int birth_fd, box_birth_fd; /* we read, the outer launcher writes */
+    int std_fds[3];
+};
+
+static void start_release(struct start *s)
+{
+    int *const all[] = {&s->plan_fd,      &s->ctl_fd,     &s->box_ctl_fd, &s->birth_fd,
+                        &s->box_birth_fd, &s->std_fds[0], &s->std_fds[1], &s->std_fds[2]};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        auto_fd_(all[i]);
+}
+
+#define AUTO_START __attribute__((cleanup(start_release)))
+
+static bool start_open(struct start *s, const struct buf *plan, const int std_fds[3],
+                       struct err *err)
+{
+    int pair[2], ends[2];
+    s->plan_fd = plan_to_memfd(plan, err);
+    if (s->plan_fd < 0)
+        return false;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return err_sys(err, errno, "cannot create the control socket of a box");
+    s->ctl_fd = pair[0];
+    s->box_ctl_fd = lift(pair[1]);
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return err_sys(err, errno, "cannot create a pipe");
+    s->birth_fd = ends[0];
+    s->box_birth_fd = lift(ends[1]);
+    for (int i = 0; i < 3; i++) {
+        s->std_fds[i] = std_fds ? fcntl(std_fds[i], F_DUPFD_CLOEXEC, LOWEST_OWN_FD)
+                                : lift(open("/dev/null", O_RDWR | O_CLOEXEC));
+        if (s->std_fds[i] < 0)
+            return err_sys(err, errno, "cannot open standard stream %d of the box", i);
+    }
+    if (s->box_ctl_fd < 0 || s->box_birth_fd < 0)
+        return err_sys(err, errno, "cannot pass descriptors to the box");
+    return fs_set_nonblock(s->ctl_fd, err);
+}
+
+static int describe_streams(posix_spawn_file_actions_t *actions, const struct start *s)
+{
+    const struct {
+        int from, to;
+    } moves[] = {
+        {s->std_fds[0], 0},           {s->std_fds[1], 1},
+        {s->std_fds[2], 2},           {s->plan_fd, WIRE_PLAN_FD},
+        {s->box_ctl_fd, WIRE_CTL_FD}, {s->box_birth_fd, WIRE_BIRTH_FD},
+    };
+    int why = 0;
+    for (size_t i = 0; !why && i < ARRAY_LEN(moves); i++)
+        why = posix_spawn_file_actions_adddup2(actions, moves[i].from, moves[i].to);
+    if (!why)
+        why = posix_spawn_file_actions_addclosefrom_np(actions, WIRE_FIRST_FREE_FD);
+    return why;
+}
+
+/* No signal blocked or ignored, whatever the caller does with its own. */
+static int describe_signals(posix_spawnattr_t *attr)
+{
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    int why = posix_spawnattr_setsigmask(attr, &none);
+    if (!why)
+        why = posix_spawnattr_setsigdefault(attr, &all);
+    if (!why)
+        why = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    return why;
+}
+
+/* An empty environment: what the launcher was started with stays readable in /proc to its owner. */
+static bool start_launcher(pid_t *ret_pid, const struct start *s, const char *launcher,
+                           struct err *err)
+{
+    char name[] = "headgate-box";
+    char *argv[] = {name, NULL};
+    char *env[] = {NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    int why = posix_spawn_file_actions_init(&actions);
+    if (why)
+        return err_sys(err, why, "cannot start %s", launcher);
+    why = posix_spawnattr_init(&attr);
+    if (!why) {
+        why = describe_streams(&actions, s);
+        if (!why)
+            why = describe_signals(&attr);
+        if (!why)
+            why = posix_spawn(ret_pid, launcher, &actions, &attr, argv, env);
+        posix_spawnattr_destroy(&attr);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    if (why)
+        return err_sys(err, why, "cannot start %s", launcher);
+    return true;
+}
+
+static bool read_birth(int fd, struct wire_birth *ret, struct err *err)
+{
+    ssize_t got;
+    do
+        got = read(fd, ret, sizeof(*ret));
+    while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof(*ret))
+        return err_set(err, ERR_INTERNAL, "the launcher of the box ended without a word");
+    if (ret->pid <= 0)
+        *err = ret->error;
+    return ret->pid > 0;
+}
+
+static void copy_groups(struct strv *ret, const struct buf *plan, pid_t outer)
+{
+    struct plan view = {.head = (const struct plan_head *)(const void *)plan->ptr,
+                        .size_bytes = plan->len};
+    const struct plan_step *step = NULL;
+    while ((step = plan_next(&view, step)))
+        if (step->kind == PLAN_CGROUP)
+            strv_pushf(ret, "%s/" BOX_GROUP_PREFIX "%d", plan_text(step, 0), (int)outer);
+}
+
+bool box_spawn(struct box_child *ret, const char *launcher, const struct buf *plan,
+               const int std_fds[3], struct err *err)
+{
+    AUTO_START struct start s = {-1, -1, -1, -1, -1, {-1, -1, -1}};
+    struct wire_birth birth;
+    pid_t outer;
+    int status;
+    const struct plan_head *head = (const struct plan_head *)(const void *)plan->ptr;
+    if (plan->len < sizeof(*head))
+        return err_set(err, ERR_FORMAT, "the plan of the box is empty");
+    if (!start_open(&s, plan, head->flags & PLAN_PTY ? NULL : std_fds, err) ||
+        !start_launcher(&outer, &s, launcher, err))
+        return false;
+    auto_fd_(&s.box_birth_fd);
+    s.box_birth_fd = -1;
+    bool is_born = read_birth(s.birth_fd, &birth, err);
+    while (waitpid(outer, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (!is_born)
+        return false;
+    *ret = (struct box_child){.pid = birth.pid, .ctl_fd = steal_fd(&s.ctl_fd), .groups = STRV_INIT};
+    copy_groups(&ret->groups, plan, outer);
+    return true;
+}
+
+void box_close(struct box_child *child)
+{
+    if (child->ctl_fd >= 0)
+        close(child->ctl_fd);
+    /* Best effort: what cannot be removed now is swept away at the next start of a box. */
+    for (size_t i = 0; i < child->groups.n; i++)
+        rmdir(child->groups.v[i]);
+    strv_release(&child->groups);
+    *child = (struct box_child){.pid = 0, .ctl_fd = -1, .groups = STRV_INIT};
+}
+
+/* The descriptor of a message, or -1. */
+static int take_fd(struct msghdr *head)
+{
+    int fd = -1;
+    const struct cmsghdr *c = CMSG_FIRSTHDR(head);
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+        memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+    return fd;
+}
+
+/* pid 1 is trusted to speak the truth, yet a text that it did not end must not be read past its end. */
+static void end_texts(struct wire_msg *wire)
+{
+    wire->error.text[sizeof(wire->error.text) - 1] = '\0';
+    for (size_t i = 0; i < LAYER_COUNT; i++) {
+        struct layer_status *layer = &wire->report.layer[i];
+        layer->mechanism[sizeof(layer->mechanism) - 1] = '\0';
+        layer->reason[sizeof(layer->reason) - 1] = '\0';
+    }
+    if (wire->times.n > BOX_TIMES)
+        wire->times.n = BOX_TIMES;
+}
+
+bool box_recv(struct box_msg *ret, int ctl_fd, struct err *err)
+{
+    struct wire_msg wire;
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = {.iov_base = &wire, .iov_len = sizeof(wire)};
+    struct msghdr head = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof(control.bytes),
+    };
+    ssize_t got;
+    do
+        got = recvmsg(ctl_fd, &head, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    while (got < 0 && errno == EINTR);
+    if (got < 0 && errno != EAGAIN && errno != ECONNRESET)
+        return err_sys(err, errno, "cannot read from the box");
+    if (got <= 0) {
+        bool is_empty = got < 0 && errno == EAGAIN;
+        *ret = (struct box_msg){.kind = is_empty ? BOX_MSG_NONE : BOX_MSG_CLOSED, .fd = -1};
+        return true;
+    }
+    AUTO_FD int fd = take_fd(&head);
+    if (got != (ssize_t)sizeof(wire))
+        return err_set(err, ERR_FORMAT, "the box sent a message of %zd bytes", got);
+    end_texts(&wire);
+    *ret = (struct box_msg){
+        .kind = (enum box_msg_kind)wire.kind,
+        .fd = steal_fd(&fd),
+        .id = wire.id,
+        .port = wire.port,
+        .status = wire.status,
+        .report = wire.report,
+        .times = wire.times,
+        .error = wire.error,
+    };
+    return true;
+}
+
+static bool send_cmd(int ctl_fd, const struct wire_cmd *cmd, int fd, struct err *err)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {.bytes = {0}};
+    struct iovec part = {.iov_base = (void *)(uintptr_t)cmd, .iov_len = sizeof(*cmd)};
+    struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1};
+    if (fd >= 0) {
+        head.msg_control = control.bytes;
+        head.msg_controllen = sizeof(control.bytes);
+        struct cmsghdr *c = CMSG_FIRSTHDR(&head);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+    }
+    ssize_t sent;
+    do
+        sent = sendmsg(ctl_fd, &head, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    if (sent < 0)
+        return err_sys(err, errno, "cannot speak to the box");
+    return true;
+}
+
+bool box_go(int ctl_fd, struct err *err)
+{
+    const struct wire_cmd cmd = {.op = WIRE_GO};
+    return send_cmd(ctl_fd, &cmd, -1, err);
+}
+
+bool box_join(int ctl_fd, int id, const struct strv *argv, const struct strv *env, const char *cwd,
+              uint16_t cols, uint16_t rows, struct err *err)
+{
+    const struct wire_cmd cmd = {.op = WIRE_JOIN, .id = id};
+    AUTO_BUF struct buf plan = BUF_INIT;
+    if (id <= 0 || argv->n == 0)
+        return err_set(err, ERR_USAGE, "a further program in a box needs an id and a command");
+    plan_join(&plan, argv, env, cwd, cols, rows);
+    AUTO_FD int fd = plan_to_memfd(&plan, err);
+    return fd >= 0 && send_cmd(ctl_fd, &cmd, fd, err);
+}
+
+bool box_signal(int ctl_fd, int id, int signal_number, struct err *err)
+{
+    const struct wire_cmd cmd = {.op = WIRE_SIGNAL, .id = id, .signal_number = signal_number};
+    return send_cmd(ctl_fd, &cmd, -1, err);
+}

@@ -1,0 +1,280 @@
+#include "sandbox/launch/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runner/base/mem.h"
+#include "sandbox/launch/job.h"
+
+/*
+ * pid 1: waits for the go, starts the agent, reaps every orphan, starts joined processes, passes
+ * signals on, and ends the box: with the agent, or with its caller.
+ *
+ * It answers to two sources, the control socket and its children, and lets nobody inside change what
+ * it does: signals from inside are blocked and merely passed on to the agent's own group.
+ */
+
+enum { JOBS = 64, KILLED = 128 + SIGKILL };
+
+struct init {
+    struct launch *l;
+    int signal_fd;
+    struct job jobs[JOBS]; /* [0]: the agent */
+    char program[JOBS][64]; /* for messages */
+};
+
+/* Without a pid namespace of its own (negative controls only) a signal to all would reach the host. */
+static bool is_init(void)
+{
+    return getpid() == 1;
+}
+
+static void send_exited(const struct init *in, int id, int status)
+{
+    struct wire_msg msg = {.kind = BOX_MSG_EXITED, .id = id, .status = status};
+    launch_send(in->l->ctl_fd, &msg, -1);
+}
+
+static struct job *find_by_pid(struct init *in, pid_t pid)
+{
+    for (size_t i = 0; i < JOBS; i++)
+        if (in->jobs[i].pid == pid)
+            return &in->jobs[i];
+    return NULL;
+}
+
+static struct job *find_by_id(struct init *in, int id)
+{
+    for (size_t i = 0; i < JOBS; i++)
+        if (in->jobs[i].pid > 0 && in->jobs[i].id == id)
+            return &in->jobs[i];
+    return NULL;
+}
+
+static int exit_code(int wait_status)
+{
+    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+/* End every process of the box, tell the ends of joined ones, and end. The caller sees the box's pid
+ * exit only after the kernel has ended all others. */
+static _Noreturn void finish(struct init *in, int code)
+{
+    int status;
+    pid_t pid;
+    if (!is_init()) {
+        for (size_t i = 0; i < JOBS; i++)
+            if (in->jobs[i].pid > 0)
+                kill(-in->jobs[i].pid, SIGKILL);
+        _exit(code);
+    }
+    kill(-1, SIGKILL);
+    while ((pid = waitpid(-1, &status, 0)) > 0 || errno == EINTR) {
+        const struct job *job = pid > 0 ? find_by_pid(in, pid) : NULL;
+        if (job)
+            send_exited(in, job->id, exit_code(status));
+    }
+    _exit(code);
+}
+
+/* The exec of a job is settled: it runs, or it failed and with the agent the box ends. */
+static void settle_exec(struct init *in, struct job *job)
+{
+    struct err err = ERR_INIT;
+    if (job->exec_fd < 0)
+        return;
+    if (job_outcome(job, in->program[job - in->jobs], &err)) {
+        struct wire_msg msg = {.kind = BOX_MSG_STARTED, .id = job->id};
+        launch_send(in->l->ctl_fd, &msg, -1);
+        return;
+    }
+    launch_send_failed(in->l->ctl_fd, job->id, &err);
+    int id = job->id;
+    job->pid = -1; /* its exit is not told apart from this failure */
+    if (id == 0)
+        finish(in, job_failed_code(&err));
+}
+
+static void reap(struct init *in)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        struct job *job = find_by_pid(in, pid);
+        if (!job)
+            continue;
+        settle_exec(in, job);
+        if (job->pid != pid)
+            continue;
+        job->pid = 0;
+        send_exited(in, job->id, exit_code(status));
+        if (job->id == 0)
+            finish(in, exit_code(status));
+    }
+}
+
+/* Give the streams of the agent up, so that their other ends see the end when the agent's are closed. */
+static void release_streams(struct init *in)
+{
+    AUTO_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd <= 2; fd++)
+        if (null < 0 || dup2(null, fd) < 0)
+            close(fd);
+    if (in->l->pty_fd >= 0)
+        close(in->l->pty_fd);
+    in->l->pty_fd = -1;
+}
+
+static bool start_job(struct init *in, size_t place, int id, const struct plan *plan, int tty_fd,
+                      struct err *err)
+{
+    const struct plan_step *arg = plan_find(plan, PLAN_ARG);
+    if (!job_start(&in->jobs[place], id, plan, tty_fd, err))
+        return false;
+    strncpy(in->program[place], plan_text(arg, 0), sizeof(in->program[place]) - 1);
+    return true;
+}
+
+static void start_agent(struct init *in)
+{
+    struct err err = ERR_INIT;
+    if (in->jobs[0].pid != 0)
+        return;
+    if (!start_job(in, 0, 0, &in->l->plan, in->l->pty_fd, &err)) {
+        launch_send_failed(in->l->ctl_fd, 0, &err);
+        finish(in, job_failed_code(&err));
+    }
+    release_streams(in);
+}
+
+static bool join(struct init *in, int id, int plan_fd, struct err *err)
+{
+    AUTO_FD int master = -1;
+    AUTO_FD int slave = -1;
+    struct plan plan = {0};
+    size_t place = 1;
+    while (place < JOBS && in->jobs[place].pid > 0)
+        place++;
+    if (place == JOBS)
+        return err_set(err, ERR_LIMIT, "%d further programs run in the box already", JOBS - 1);
+    if (in->jobs[0].pid <= 0)
+        return err_set(err, ERR_CONFLICT, "the agent has not been started");
+    if (!plan_map(&plan, plan_fd, err))
+        return false;
+    bool ok = pty_open(&master, &slave, plan.head->cols, plan.head->rows, err);
+    if (ok) {
+        struct wire_msg msg = {.kind = BOX_MSG_PTY, .id = id};
+        launch_send(in->l->ctl_fd, &msg, master);
+        ok = start_job(in, place, id, &plan, slave, err);
+    }
+    plan_unmap(&plan);
+    return ok;
+}
+
+static void pass_signal(struct init *in, int id, int signal_number)
+{
+    const struct job *job = find_by_id(in, id);
+    if (job)
+        kill(-job->pid, signal_number);
+}
+
+/* False at the end of the socket. *ret_fd: the descriptor that came along. */
+static bool receive(struct init *in, struct wire_cmd *ret, int *ret_fd)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = {.iov_base = ret, .iov_len = sizeof(*ret)};
+    struct msghdr head = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof(control.bytes),
+    };
+    ssize_t got = recvmsg(in->l->ctl_fd, &head, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        *ret = (struct wire_cmd){0};
+        return true;
+    }
+    if (got != (ssize_t)sizeof(*ret))
+        return false;
+    const struct cmsghdr *c = CMSG_FIRSTHDR(&head);
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+        memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+    return true;
+}
+
+static void obey(struct init *in)
+{
+    struct wire_cmd cmd;
+    struct err err = ERR_INIT;
+    AUTO_FD int fd = -1;
+    if (!receive(in, &cmd, &fd))
+        finish(in, KILLED);
+    switch (cmd.op) {
+    case WIRE_GO:
+        start_agent(in);
+        break;
+    case WIRE_JOIN:
+        if (!join(in, cmd.id, fd, &err))
+            launch_send_failed(in->l->ctl_fd, cmd.id, &err);
+        break;
+    case WIRE_SIGNAL:
+        pass_signal(in, cmd.id, cmd.signal_number);
+        break;
+    default:
+        break;
+    }
+}
+
+static void take_signal(struct init *in)
+{
+    struct signalfd_siginfo info;
+    while (read(in->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        if (info.ssi_signo != SIGCHLD)
+            pass_signal(in, 0, (int)info.ssi_signo);
+    reap(in);
+}
+
+static int open_signals(void)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    return signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void init_run(struct launch *l)
+{
+    static struct init in;
+    in = (struct init){.l = l, .signal_fd = open_signals()};
+    for (size_t i = 0; i < JOBS; i++)
+        in.jobs[i].exec_fd = -1;
+    if (in.signal_fd < 0)
+        _exit(125);
+    for (;;) {
+        struct pollfd fds[2 + JOBS] = {
+            {.fd = l->ctl_fd, .events = POLLIN},
+            {.fd = in.signal_fd, .events = POLLIN},
+        };
+        for (size_t i = 0; i < JOBS; i++)
+            fds[2 + i] = (struct pollfd){.fd = in.jobs[i].exec_fd, .events = POLLIN};
+        if (poll(fds, ARRAY_LEN(fds), -1) < 0)
+            continue;
+        for (size_t i = 0; i < JOBS; i++)
+            if (fds[2 + i].revents)
+                settle_exec(&in, &in.jobs[i]);
+        if (fds[1].revents)
+            take_signal(&in);
+        if (fds[0].revents)
+            obey(&in);
+    }
+}

@@ -1,0 +1,185 @@
+#include "sandbox/launch/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "runner/base/mem.h"
+
+enum exec_step { EXEC_CWD, EXEC_TERMINAL, EXEC_PROGRAM };
+
+/* What the child says when it could not become the program. */
+struct exec_failure {
+    int32_t step;
+    int32_t why;
+};
+
+/* The vectors of a program; they point into the plan. */
+struct program {
+    const char **argv, **env;
+    const char *cwd;
+};
+
+static void program_release(struct program *p)
+{
+    free(p->argv);
+    free(p->env);
+}
+
+static const char **collect(const struct plan *plan, enum plan_kind kind)
+{
+    size_t n = 0;
+    const struct plan_step *step = NULL;
+    while ((step = plan_next(plan, step)))
+        n += step->kind == kind;
+    const char **all = xcalloc(n + 1, sizeof(*all));
+    for (n = 0, step = NULL; (step = plan_next(plan, step));)
+        if (step->kind == kind)
+            all[n++] = plan_text(step, 0);
+    return all;
+}
+
+static const char *search_path(const struct program *p)
+{
+    for (const char **e = p->env; *e; e++)
+        if (strncmp(*e, "PATH=", 5) == 0)
+            return *e + 5;
+    return "/usr/local/bin:/usr/bin:/bin";
+}
+
+/* execvp(3) with the PATH of the program's own environment. Returns an errno only when it failed. */
+static int exec_program(const struct program *p)
+{
+    char *const *argv = (char *const *)(uintptr_t)p->argv;
+    char *const *env = (char *const *)(uintptr_t)p->env;
+    const char *name = p->argv[0];
+    if (strchr(name, '/')) {
+        execve(name, argv, env);
+        return errno;
+    }
+    int why = ENOENT;
+    for (const char *at = search_path(p), *end; *name; at = end + 1) {
+        char file[PATH_MAX];
+        end = strchrnul(at, ':');
+        int len = snprintf(file, sizeof(file), "%.*s/%s", (int)(end - at), end > at ? at : ".", name);
+        if (len > 0 && (size_t)len < sizeof(file)) {
+            execve(file, argv, env);
+            if (errno != ENOENT && errno != ENOTDIR)
+                why = errno;
+            if (why != ENOENT && why != EACCES)
+                return why;
+        }
+        if (!*end)
+            break;
+    }
+    return why;
+}
+
+static _Noreturn void fail(int fd, enum exec_step step, int why)
+{
+    struct exec_failure failure = {.step = step, .why = why};
+    ssize_t ignored = write(fd, &failure, sizeof(failure));
+    (void)ignored;
+    _exit(127);
+}
+
+/* In the child: every layer is inherited already; only session, streams and signals are its own. */
+static _Noreturn void become(const struct program *p, int tty_fd, int report_fd)
+{
+    sigset_t none;
+    setsid();
+    if (tty_fd >= 0) {
+        if (ioctl(tty_fd, TIOCSCTTY, 0) != 0)
+            fail(report_fd, EXEC_TERMINAL, errno);
+        for (int fd = 0; fd <= 2; fd++)
+            if (dup2(tty_fd, fd) < 0)
+                fail(report_fd, EXEC_TERMINAL, errno);
+    }
+    if (chdir(p->cwd) != 0)
+        fail(report_fd, EXEC_CWD, errno);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    fail(report_fd, EXEC_PROGRAM, exec_program(p));
+}
+
+bool job_start(struct job *ret, int id, const struct plan *plan, int tty_fd, struct err *err)
+{
+    const struct plan_step *cwd = plan_find(plan, PLAN_CWD);
+    if (!plan_find(plan, PLAN_ARG) || !cwd)
+        return err_set(err, ERR_FORMAT, "there is no program to run");
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return err_sys(err, errno, "cannot create a pipe");
+    __attribute__((cleanup(program_release))) struct program program = {
+        .argv = collect(plan, PLAN_ARG),
+        .env = collect(plan, PLAN_ENV),
+        .cwd = plan_text(cwd, 0),
+    };
+    pid_t pid = fork();
+    if (pid == 0)
+        become(&program, tty_fd, ends[1]);
+    int why = errno;
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        return err_sys(err, why, "cannot start %s", program.argv[0]);
+    }
+    *ret = (struct job){.id = id, .pid = pid, .exec_fd = ends[0]};
+    return true;
+}
+
+static bool explain_program(const char *program, int why, struct err *err)
+{
+    switch (why) {
+    case ENOENT:
+    case ENOTDIR:
+        return err_set(err, ERR_NOT_FOUND,
+                       "the program %s is not there in the box; install it below /usr, or show "
+                       "its folder",
+                       program);
+    case EACCES:
+    case ENOEXEC:
+    case EISDIR:
+    case ELOOP:
+        err_sys(err, why, "cannot run %s in the box", program);
+        err->code = ERR_REFUSED;
+        return false;
+    default:
+        return err_sys(err, why, "cannot run %s in the box", program);
+    }
+}
+
+bool job_outcome(struct job *job, const char *program, struct err *err)
+{
+    struct exec_failure failure;
+    ssize_t got;
+    do
+        got = read(job->exec_fd, &failure, sizeof(failure));
+    while (got < 0 && errno == EINTR);
+    close(job->exec_fd);
+    job->exec_fd = -1;
+    if (got != (ssize_t)sizeof(failure))
+        return true;
+    switch ((enum exec_step)failure.step) {
+    case EXEC_CWD:
+        return err_sys(err, failure.why, "cannot enter the working folder of %s", program);
+    case EXEC_TERMINAL:
+        return err_sys(err, failure.why, "cannot give %s its terminal", program);
+    case EXEC_PROGRAM:
+        break;
+    }
+    return explain_program(program, failure.why, err);
+}
+
+int job_failed_code(const struct err *err)
+{
+    if (err->code == ERR_NOT_FOUND)
+        return 127;
+    return err->code == ERR_REFUSED ? 126 : 125;
+}

@@ -1,0 +1,28 @@
+/*
+ * job: one program that pid 1 started: the agent (id 0) or a joined process. Its session and process
+ * group are its own.
+ */
+#ifndef SANDBOX_JOB_H
+#define SANDBOX_JOB_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include "sandbox/plan.h"
+
+struct job {
+    int id;
+    pid_t pid;   /* 0: this place is free */
+    int exec_fd; /* tells whether execve(2) succeeded; -1 once that is known */
+};
+
+/* Fork and exec the PLAN_ARG, PLAN_ENV and PLAN_CWD of a plan. tty_fd: its controlling terminal and
+ * standard streams; -1: the streams of pid 1. The outcome of the exec comes later, on exec_fd. */
+bool job_start(struct job *ret, int id, const struct plan *plan, int tty_fd,
+               struct err *err) WARN_UNUSED;
+/* Read the outcome, once exec_fd is readable or the process has ended: true when the program runs,
+ * else false with err filled (ERR_NOT_FOUND, ERR_REFUSED, ERR_SYS). */
+bool job_outcome(struct job *job, const char *program, struct err *err) WARN_UNUSED;
+/* The exit code of a box whose agent could not be started, as shells have it: 127, 126 or 125. */
+int job_failed_code(const struct err *err);
+
+#endif

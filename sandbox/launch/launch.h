@@ -1,0 +1,77 @@
+/*
+ * launch: the state of one start of a box, and its steps, each in its own file.
+ *
+ * headgate-box runs in two processes. The outer one is exec'ed by box_spawn, makes what only it may
+ * make (the cgroup; started by root, the views of the host's files) and clones pid 1 into the new
+ * namespaces as a child of its own caller. pid 1 builds the root, confines itself, and stays.
+ *
+ * The code is single-threaded, links nothing but libc, and never runs in the caller's process. Every
+ * step returns false with err filled; a step of a layer that may be degraded records that instead.
+ */
+#ifndef SANDBOX_LAUNCH_H
+#define SANDBOX_LAUNCH_H
+
+#include <sys/resource.h>
+#include "sandbox/plan.h"
+#include "sandbox/wire.h"
+
+struct launch {
+    struct plan plan;
+    int ctl_fd;
+    int trees[PLAN_MAX_TREES]; /* detached mounts of PLAN_TREE and PLAN_OVERLAY, in order of need */
+    size_t n_trees, next_tree;
+    struct rlimit open_files;  /* the caller's, while the launcher itself needs more */
+    int pty_fd;                /* the agent's terminal; -1: it has none */
+    struct layer_report report;
+    struct box_times times;
+    int64_t marked_us;
+};
+
+/* report.c */
+bool launch_has(const struct launch *l, enum layer_id id); /* the layer is not left out */
+void launch_set(struct launch *l, enum layer_id id, enum layer_state state, const char *mechanism,
+                const char *reason);
+/* The time since the mark before belongs to this step. */
+void launch_mark(struct launch *l, const char *step);
+/* ERR_LAYER when a required layer is not active. */
+bool launch_check_required(const struct launch *l, struct err *err) WARN_UNUSED;
+/* Send to the caller. fd -1: none. False when the caller is gone. */
+bool launch_send(int ctl_fd, const struct wire_msg *msg, int fd);
+bool launch_send_failed(int ctl_fd, int id, const struct err *err);
+bool launch_send_layers(const struct launch *l);
+
+/* limits.c: outer process */
+void limits_join_groups(struct launch *l);
+/* limits.c: pid 1 */
+bool limits_apply(struct launch *l, struct err *err) WARN_UNUSED;
+
+/* tree.c: a detached, flagged copy of each file and folder of the host that the plan shows. Needs
+ * CAP_SYS_ADMIN over the mount namespace it is called in. */
+bool tree_open_all(struct launch *l, struct err *err) WARN_UNUSED;
+/* The next one, in the order of the plan's steps; the caller owns it. */
+int tree_take(struct launch *l);
+
+/* root.c: pid 1 */
+bool root_build(struct launch *l, struct err *err) WARN_UNUSED;
+
+/* net.c: pid 1 */
+bool net_apply(struct launch *l, struct err *err) WARN_UNUSED;
+
+/* pty.c: a terminal of the devpts that is mounted at /dev/pts, window size set. */
+bool pty_open(int *ret_master, int *ret_slave, unsigned cols, unsigned rows,
+              struct err *err) WARN_UNUSED;
+
+/* landlock.c, confine.c: pid 1 */
+bool landlock_apply(struct launch *l, struct err *err) WARN_UNUSED;
+bool confine(struct launch *l, struct err *err) WARN_UNUSED;
+
+/* inside.c: pid 1 from its first instruction in the new namespaces to its end. */
+_Noreturn void inside_run(struct launch *l);
+
+/* init.c: the loop of pid 1, once all layers are in force. */
+_Noreturn void init_run(struct launch *l);
+
+/* probe.c: try one thing from inside; prints a line, returns the exit code. */
+int probe_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,161 @@
+#include "sandbox/launch/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runner/base/mem.h"
+
+/* The namespaces in the order in which they are given up where the kernel was built without one. */
+static const struct {
+    enum layer_id layer;
+    uint64_t flag;
+    bool may_miss;
+    const char *mechanism;
+} namespaces[] = {
+    {LAYER_CGROUP, CLONE_NEWCGROUP, true, "cgroup namespace"},
+    {LAYER_UTS, CLONE_NEWUTS, true, "uts namespace"},
+    {LAYER_IPC, CLONE_NEWIPC, true, "ipc namespace"},
+    {LAYER_NET, CLONE_NEWNET, true, "network namespace, only lo"},
+    {LAYER_PID, CLONE_NEWPID, false, "pid namespace, own procfs"},
+    {LAYER_MOUNT, CLONE_NEWNS, false, "mount namespace, own root"},
+    {LAYER_USER, CLONE_NEWUSER, false, "user namespace, one uid mapped to itself"},
+};
+
+static bool read_flag(const char *path)
+{
+    char c = 0;
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && read(fd, &c, 1) == 1 && c == '1';
+}
+
+static bool explain_no_namespaces(int why, struct err *err)
+{
+    err_sys(err, why, "cannot create the namespaces of the box");
+    err->code = ERR_LAYER;
+    if (read_flag("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"))
+        err_prefix(err, "AppArmor restricts unprivileged user namespaces; give headgate-box a "
+                        "profile with userns, or set "
+                        "kernel.apparmor_restrict_unprivileged_userns=0");
+    else if (why == ENOSPC || why == EUSERS)
+        err_prefix(err, "the limit of namespaces is used up; raise user.max_user_namespaces");
+    else if (why == EPERM)
+        err_prefix(err, "this system does not allow user namespaces; see `headgate doctor`");
+    return false;
+}
+
+static pid_t clone_with(uint64_t flags)
+{
+    struct clone_args args = {.flags = flags | CLONE_PARENT};
+    return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+/* Returns twice, as fork(2) does; -1 with err filled. */
+static pid_t clone_inside(struct launch *l, struct err *err)
+{
+    uint64_t flags = 0;
+    for (size_t i = 0; i < ARRAY_LEN(namespaces); i++) {
+        /* The private mount namespace stays even without the layer: the own procfs needs it. */
+        if (launch_has(l, namespaces[i].layer) || namespaces[i].layer == LAYER_MOUNT)
+            flags |= namespaces[i].flag;
+        if (launch_has(l, namespaces[i].layer))
+            launch_set(l, namespaces[i].layer, LAYER_ACTIVE, namespaces[i].mechanism, "");
+    }
+    for (size_t i = 0;; i++) {
+        pid_t pid = clone_with(flags);
+        if (pid >= 0)
+            return pid;
+        int why = errno;
+        if (why != EINVAL || i >= ARRAY_LEN(namespaces) || !namespaces[i].may_miss)
+            return explain_no_namespaces(why, err), -1;
+        if (flags & namespaces[i].flag) {
+            flags &= ~namespaces[i].flag;
+            launch_set(l, namespaces[i].layer, LAYER_UNAVAILABLE, "",
+                       "the kernel was built without this namespace");
+        }
+    }
+}
+
+static void raise_open_files(struct launch *l)
+{
+    getrlimit(RLIMIT_NOFILE, &l->open_files);
+    struct rlimit most = {l->open_files.rlim_max, l->open_files.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &most);
+}
+
+/*
+ * Started by root: what the box shows is opened with root's rights, then root is given up for good,
+ * before there is a namespace. From here on everything is as for any other user. Dumpable is what the
+ * change of uid took away, and without it /proc/self/uid_map is not writable.
+ */
+static bool give_up_root(struct launch *l, struct err *err)
+{
+    const struct plan_head *head = l->plan.head;
+    if (head->uid == 0 || head->gid == 0)
+        return err_set(err, ERR_REFUSED,
+                       "a box never runs as root; set box.user to an unprivileged account");
+    if (!tree_open_all(l, err))
+        return false;
+    if (setgroups(0, NULL) != 0 || setresgid(head->gid, head->gid, head->gid) != 0 ||
+        setresuid(head->uid, head->uid, head->uid) != 0)
+        return err_sys(err, errno, "cannot become uid %u, gid %u", head->uid, head->gid);
+    if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0)
+        return err_sys(err, errno, "cannot become dumpable");
+    return true;
+}
+
+static bool prepare(struct launch *l, struct err *err)
+{
+    launch_mark(l, "");
+    if (!plan_map(&l->plan, WIRE_PLAN_FD, err))
+        return false;
+    close(WIRE_PLAN_FD);
+    close_range(WIRE_FIRST_FREE_FD, ~0U, 0);
+    if (fcntl(WIRE_CTL_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(WIRE_BIRTH_FD, F_SETFD, FD_CLOEXEC) < 0)
+        return err_sys(err, errno, "headgate-box is started by Headgate itself");
+    raise_open_files(l);
+    launch_mark(l, "plan");
+    limits_join_groups(l);
+    if (geteuid() == 0)
+        return give_up_root(l, err);
+    if (geteuid() != l->plan.head->uid || getegid() != l->plan.head->gid)
+        return err_set(err, ERR_INTERNAL, "the box was planned for uid %u, gid %u, started by %u, %u",
+                       l->plan.head->uid, l->plan.head->gid, geteuid(), getegid());
+    return true;
+}
+
+static void tell_birth(const struct wire_birth *birth)
+{
+    while (write(WIRE_BIRTH_FD, birth, sizeof(*birth)) < 0 && errno == EINTR)
+        continue;
+}
+
+int main(int argc, char **argv)
+{
+    static struct launch l = {.ctl_fd = WIRE_CTL_FD, .pty_fd = -1};
+    if (argc > 1 && strcmp(argv[1], "--probe") == 0)
+        return probe_main(argc - 2, argv + 2);
+    if (argc != 1 || fcntl(WIRE_BIRTH_FD, F_GETFD) < 0) {
+        fputs("headgate-box is started by headgate and its keeper; use `headgate box`\n", stderr);
+        return 2;
+    }
+    struct wire_birth birth = {.error = ERR_INIT};
+    if (prepare(&l, &birth.error)) {
+        pid_t pid = clone_inside(&l, &birth.error);
+        if (pid == 0) {
+            close(WIRE_BIRTH_FD);
+            inside_run(&l);
+        }
+        birth.pid = pid > 0 ? pid : 0;
+    }
+    tell_birth(&birth);
+    return birth.pid > 0 ? 0 : 1;
+}

@@ -1,0 +1,81 @@
+#include "sandbox/launch/launch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "runner/base/clock.h"
+#include "runner/base/mem.h"
+
+bool launch_has(const struct launch *l, enum layer_id id)
+{
+    return (l->plan.head->without & (1U << id)) == 0;
+}
+
+void launch_set(struct launch *l, enum layer_id id, enum layer_state state, const char *mechanism,
+                const char *reason)
+{
+    struct layer_status *status = &l->report.layer[id];
+    status->state = state;
+    snprintf(status->mechanism, sizeof(status->mechanism), "%s", mechanism);
+    snprintf(status->reason, sizeof(status->reason), "%s", reason);
+}
+
+void launch_mark(struct launch *l, const char *step)
+{
+    int64_t now_us = clock_mono_us();
+    if (*step && l->times.n < BOX_TIMES) {
+        snprintf(l->times.row[l->times.n].step, sizeof(l->times.row[0].step), "%s", step);
+        l->times.row[l->times.n].took_us = (uint32_t)(now_us - l->marked_us);
+        l->times.n++;
+    }
+    l->marked_us = now_us;
+}
+
+bool launch_check_required(const struct launch *l, struct err *err)
+{
+    for (unsigned id = 0; id < LAYER_COUNT; id++) {
+        const struct layer_status *status = &l->report.layer[id];
+        if ((l->plan.head->require & (1U << id)) && status->state != LAYER_ACTIVE)
+            return err_set(err, ERR_LAYER, "the required layer %s is %s: %s", layer_name(id),
+                           layer_state_name(status->state), status->reason);
+    }
+    return true;
+}
+
+bool launch_send(int ctl_fd, const struct wire_msg *msg, int fd)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {.bytes = {0}};
+    struct iovec part = {.iov_base = (void *)(uintptr_t)msg, .iov_len = sizeof(*msg)};
+    struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1};
+    if (fd >= 0) {
+        head.msg_control = control.bytes;
+        head.msg_controllen = sizeof(control.bytes);
+        struct cmsghdr *c = CMSG_FIRSTHDR(&head);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+    }
+    ssize_t sent;
+    do
+        sent = sendmsg(ctl_fd, &head, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return sent == (ssize_t)sizeof(*msg);
+}
+
+bool launch_send_failed(int ctl_fd, int id, const struct err *err)
+{
+    struct wire_msg msg = {.kind = BOX_MSG_FAILED, .id = id, .error = *err};
+    return launch_send(ctl_fd, &msg, -1);
+}
+
+bool launch_send_layers(const struct launch *l)
+{
+    struct wire_msg msg = {.kind = BOX_MSG_LAYERS, .report = l->report, .times = l->times};
+    return launch_send(l->ctl_fd, &msg, -1);
+}

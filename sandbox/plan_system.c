@@ -1,0 +1,179 @@
+#include "sandbox/plan_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runner/base/mem.h"
+
+/* Shown read-only where the host has them, links as links (merged /usr). */
+static const char *const system_folders[] = {
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu",
+};
+
+/* More that programs read, below folders that are otherwise absent. */
+static const char *const system_parts[] = {
+    "/sys/devices/system", /* processors and memory: lscpu, Go, Java */
+    "/var/lib/ca-certificates",
+    "/var/cache/fontconfig",
+};
+
+/*
+ * What of /etc is shown, as patterns. Everything else stays away: shadow, ssh host keys, sudoers,
+ * private keys of the host's own services, resolv.conf (there is no network). passwd, group, hosts and
+ * hostname are the box's own (plan_account.c).
+ */
+static const char *const etc_shown[] = {
+    "DIR_COLORS", "X11", "adjtime", "alternatives", "ant*", "bash*", "binfmt.d", "ca-certificates*",
+    "crypto-policies", "debian_version", "dictionaries-common", "dpkg", "emacs", "environment",
+    "ethertypes", "fonts", "fpc*", "gai.conf", "gdb", "ghc*", "gitattributes", "gitconfig", "gnutls",
+    "gprofng.rc", "gradle", "groff", "host.conf", "inputrc", "java*", "ld.so.*", "locale*",
+    "localtime", "lsb-release", "magic*", "mailcap*", "manpath.config", "maven*", "mime.types",
+    "mono", "nanorc", "netconfig", "networks", "nsswitch.conf", "ocaml*", "opt", "os-release",
+    "papersize", "paths", "perl", "php*", "pkcs11", "pki", "profile", "profile.d",
+    "protocols", "python*", "redhat-release", "rpc", "rustc", "sandbox.conf", "screenrc", "sgml",
+    "shells", "skel", "ssl", "static", "system-release", "terminfo", "texmf", "timezone", "vim", "vimrc",
+    "wgetrc", "xdg", "xml", "zsh*",
+};
+
+/* Below /etc/ssl and /etc/pki lie private keys too; they are covered. */
+static const char *const etc_masked[] = {"/etc/ssl/private", "/etc/pki/tls/private", "/etc/opt/private"};
+
+static const char *const devices[] = {"null", "zero", "full", "random", "urandom", "tty"};
+
+static const struct {
+    const char *path, *target;
+} links[] = {
+    {"/dev/fd", "/proc/self/fd"},          {"/dev/stdin", "/proc/self/fd/0"},
+    {"/dev/stdout", "/proc/self/fd/1"},    {"/dev/stderr", "/proc/self/fd/2"},
+    {"/etc/mtab", "/proc/self/mounts"},    {"/var/run", "/run"},
+    {"/var/tmp", "/tmp"},
+};
+
+static bool has(const struct box_spec *spec, enum layer_id id)
+{
+    return (spec->without & (1U << id)) == 0;
+}
+
+/* A folder or file as it is; a link as a link. Absent: passed over. */
+static void show(struct buf *plan, const char *path)
+{
+    struct stat st;
+    char target[PATH_MAX];
+    if (lstat(path, &st) != 0)
+        return;
+    if (!S_ISLNK(st.st_mode)) {
+        plan_add(plan, PLAN_TREE, 0, path, path, NULL);
+        return;
+    }
+    ssize_t len = readlink(path, target, sizeof(target) - 1);
+    if (len <= 0)
+        return;
+    target[len] = '\0';
+    plan_add(plan, PLAN_LINK, 0, path, target, NULL);
+}
+
+static bool is_shown(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(etc_shown); i++)
+        if (fnmatch(etc_shown[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+/* A link in /etc that leads out of what is shown (NixOS, resolvconf) is shown as what it leads to. */
+static void show_etc_link(struct buf *plan, const char *path)
+{
+    char target[PATH_MAX];
+    ssize_t len = readlink(path, target, sizeof(target) - 1);
+    if (len <= 0)
+        return;
+    target[len] = '\0';
+    const char *usr = strstr(target, "usr/");
+    bool leads_to_usr = usr && (usr == target + 1 || strncmp(target, "../usr/", 7) == 0);
+    if (leads_to_usr || target[0] != '/')
+        plan_add(plan, PLAN_LINK, 0, path, target, NULL);
+    else if (access(path, R_OK) == 0)
+        plan_add(plan, PLAN_TREE, 0, path, path, NULL);
+}
+
+static bool add_etc(struct buf *plan, const struct box_spec *spec, struct err *err)
+{
+    AUTO_DIR DIR *dir = opendir("/etc");
+    if (!dir)
+        return err_sys(err, errno, "cannot read /etc");
+    plan_add(plan, PLAN_FOLDER, 0, "/etc", NULL);
+    const struct dirent *entry;
+    while ((entry = readdir(dir))) {
+        char path[NAME_MAX + 8];
+        if (!is_shown(entry->d_name))
+            continue;
+        snprintf(path, sizeof(path), "/etc/%s", entry->d_name);
+        if (entry->d_type == DT_LNK)
+            show_etc_link(plan, path);
+        else if (entry->d_type == DT_REG || entry->d_type == DT_DIR)
+            plan_add(plan, PLAN_TREE, 0, path, path, NULL);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(etc_masked); i++)
+        plan_add(plan, PLAN_MASK, 0, etc_masked[i], NULL);
+    plan_add_account(plan, spec);
+    return true;
+}
+
+static void add_devices(struct buf *plan, const struct box_spec *spec)
+{
+    plan_add(plan, PLAN_FOLDER, 0, "/dev", NULL);
+    for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
+        char path[32];
+        snprintf(path, sizeof(path), "/dev/%s", devices[i]);
+        plan_add(plan, PLAN_TREE, PLAN_DEVICE | PLAN_WRITE | PLAN_NOEXEC, path, path, NULL);
+    }
+    if (has(spec, LAYER_PTY)) {
+        plan_add(plan, PLAN_DEVPTS, 0, "/dev/pts", NULL);
+        plan_add(plan, PLAN_LINK, 0, "/dev/ptmx", "pts/ptmx", NULL);
+    } else {
+        plan_add(plan, PLAN_TREE, PLAN_DEVICE | PLAN_WRITE, "/dev/pts", "/dev/pts", NULL);
+        plan_add(plan, PLAN_TREE, PLAN_DEVICE | PLAN_WRITE, "/dev/ptmx", "/dev/ptmx", NULL);
+    }
+}
+
+static void add_memory_folders(struct buf *plan, int64_t tmp_bytes)
+{
+    static const char *const folders[] = {"/tmp", "/dev/shm"};
+    char size[32] = "25%";
+    if (tmp_bytes > 0)
+        snprintf(size, sizeof(size), "%" PRId64, tmp_bytes);
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        plan_add(plan, PLAN_TMPFS, 0, folders[i], size, NULL);
+        plan_add(plan, PLAN_ALLOW, 0, folders[i], NULL);
+    }
+}
+
+bool plan_add_system(struct buf *plan, const struct box_spec *spec, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(system_folders); i++)
+        show(plan, system_folders[i]);
+    for (size_t i = 0; i < ARRAY_LEN(system_parts); i++)
+        show(plan, system_parts[i]);
+    plan_add(plan, PLAN_FOLDER, 0, "/var", NULL);
+    plan_add(plan, PLAN_FOLDER, 0, "/run", NULL);
+    add_devices(plan, spec);
+    if (has(spec, LAYER_PID))
+        plan_add(plan, PLAN_PROC, 0, "/proc", NULL);
+    else
+        plan_add(plan, PLAN_TREE, PLAN_WRITE, "/proc", "/proc", NULL);
+    if (!add_etc(plan, spec, err))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(links); i++)
+        plan_add(plan, PLAN_LINK, 0, links[i].path, links[i].target, NULL);
+    add_memory_folders(plan, spec->limits.tmp_bytes);
+    plan_add(plan, PLAN_ALLOW, PLAN_DEVICE, "/dev", NULL);
+    plan_add(plan, PLAN_ALLOW, PLAN_DEVICE, "/proc", NULL);
+    return true;
+}
