@@ -170,17 +170,32 @@ static bool make_runtime(char **ret, const char *base, const char *name, const c
     return true;
 }
 
-/* XDG_RUNTIME_DIR when it is ours and leaves room for socket names. After su(1) it often still
+/* A runtime folder that is ours and leaves room for socket names. After su(1) XDG_RUNTIME_DIR often still
  * names the folder of somebody else. */
-static const char *usable_xdg_runtime(void)
+static bool is_usable_runtime(const char *dir)
 {
-    const char *dir = env_path("XDG_RUNTIME_DIR");
     struct stat st;
     size_t room = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1 - SOCKET_NAME_BYTES -
                   strlen("/headgate/") - STATE_DIGITS - 1;
-    bool is_usable = dir && strlen(dir) <= room && stat(dir, &st) == 0 && S_ISDIR(st.st_mode) &&
-                     st.st_uid == geteuid() && (st.st_mode & 077) == 0;
-    return is_usable ? dir : NULL;
+    return dir[0] == '/' && strlen(dir) <= room && stat(dir, &st) == 0 && S_ISDIR(st.st_mode) &&
+           st.st_uid == geteuid() && (st.st_mode & 077) == 0;
+}
+
+/* The choice is written down in the state folder: a login and a cron job of one person see different
+ * environments, and must still meet at the same sockets. */
+static char *runtime_base(const char *state)
+{
+    AUTO_BUF struct buf recorded = BUF_INIT;
+    AUTO_FREE char *note = fs_join(state, "runtime");
+    struct err ignored = ERR_INIT;
+    if (fs_read_file(&recorded, AT_FDCWD, note, PATH_MAX, &ignored) &&
+        (strcmp(recorded.ptr, "/tmp") == 0 || is_usable_runtime(recorded.ptr)))
+        return xstrdup(recorded.ptr);
+    const char *xdg = env_path("XDG_RUNTIME_DIR");
+    const char *base = xdg && is_usable_runtime(xdg) ? xdg : "/tmp";
+    /* Without the note this command still works; only one with another environment would not meet it. */
+    (void)!fs_write_atomic(AT_FDCWD, note, base, strlen(base), 0600, &ignored);
+    return xstrdup(base);
 }
 
 static bool open_runtime(char **ret, const char *state, struct err *err)
@@ -188,11 +203,11 @@ static bool open_runtime(char **ret, const char *state, struct err *err)
     char digest[DIGEST_HEX_SIZE];
     digest_bytes(digest, state, strlen(state));
     digest[STATE_DIGITS] = '\0';
-    const char *xdg = usable_xdg_runtime();
-    if (xdg)
-        return make_runtime(ret, xdg, "headgate", digest, err);
+    AUTO_FREE char *base = runtime_base(state);
+    if (strcmp(base, "/tmp") != 0)
+        return make_runtime(ret, base, "headgate", digest, err);
     AUTO_FREE char *name = xasprintf("headgate-%u", geteuid());
-    return make_runtime(ret, "/tmp", name, digest, err);
+    return make_runtime(ret, base, name, digest, err);
 }
 
 bool paths_init(struct paths *ret, struct err *err)

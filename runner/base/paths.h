@@ -5,7 +5,8 @@
  * ~/.local/state/headgate/<machine-id>; 0700 and owned by the caller, else refused. On a network
  * file system refused (WAL, locks and overlay break there). Sockets:
  * $XDG_RUNTIME_DIR/headgate/<8 hex of the state path>, else /tmp/headgate-<uid>/<8 hex>, each 0700 and
- * owned by the caller; names there are short because sun_path ends at 107 bytes (unix(7)).
+ * owned by the caller; names there are short because sun_path ends at 107 bytes (unix(7)). Which of the two is
+ * noted in state/runtime and kept while it can be used, so that a login and a cron job meet.
  */
 #ifndef BASE_PATHS_H
 #define BASE_PATHS_H

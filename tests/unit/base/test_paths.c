@@ -273,6 +273,18 @@ static void programs_are_found_beside_this_one(void **state)
 
 #define PATHS_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, scratch_tear_down)
 
+/* A cron job has no XDG_RUNTIME_DIR; it must find the sockets of the login that came first. */
+static void runtime_folder_is_remembered(void **state)
+{
+    struct err err = ERR_INIT;
+    AUTO_PATHS struct paths login = {0}, cron = {0};
+    (void)state;
+    assert_ok(paths_init(&login, &err));
+    unsetenv("XDG_RUNTIME_DIR");
+    assert_ok(paths_init(&cron, &err));
+    assert_string_equal(cron.runtime, login.runtime);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +299,7 @@ int main(void)
         PATHS_TEST(network_state_is_refused),
         PATHS_TEST(read_only_state_is_an_error),
         PATHS_TEST(programs_are_found_beside_this_one),
+        PATHS_TEST(runtime_folder_is_remembered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
