@@ -1,0 +1,147 @@
+/*
+ * Which attempts would meet conflicts, with the branch and with each other. Two attempts are only tried against each other when
+ * they changed a file in common: others cannot conflict.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runner/base/mem.h"
+#include "runner/cmd/cmd.h"
+#include "runner/cmd/out.h"
+#include "runner/cmd/print_merge.h"
+#include "runner/cmd/tree.h"
+
+#define AUTO_WT_MERGE __attribute__((cleanup(wt_merge_release)))
+
+struct candidate {
+    const json_t *attempt;
+    struct strv files;
+};
+
+struct candidates {
+    struct candidate *v;
+    size_t n;
+};
+
+static void candidates_release(struct candidates *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        strv_release(&c->v[i].files);
+    free(c->v);
+}
+
+static bool gather(struct candidates *ret, const json_t *attempts, struct err *err)
+{
+    size_t i;
+    const json_t *attempt;
+    ret->v = xcalloc(json_array_size(attempts) + 1, sizeof(*ret->v));
+    json_array_foreach(attempts, i, attempt) {
+        AUTO_BUF struct buf names = BUF_INIT;
+        if (!tree_has_work(attempt))
+            continue;
+        if (!tree_diff(&names, attempt, WT_DIFF_NAMES, err))
+            return false;
+        struct candidate *c = &ret->v[ret->n++];
+        *c = (struct candidate){.attempt = attempt, .files = STRV_INIT};
+        strv_split(&c->files, names.ptr, '\n', false);
+    }
+    return true;
+}
+
+static bool have_common_file(const struct candidate *a, const struct candidate *b)
+{
+    for (size_t i = 0; i < a->files.n; i++)
+        if (strv_has(&b->files, a->files.v[i]))
+            return true;
+    return false;
+}
+
+static bool try_merge(json_t *trials, const json_t *attempt, const char *into, const char *name,
+                      struct err *err)
+{
+    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    AUTO_WT_MERGE struct wt_merge m = {.conflicts = STRV_INIT};
+    if (!tree_repo(&repo, attempt, err) || !wt_merge(&m, &repo, jx_str(attempt, "branch", ""), into,
+                                                     WT_MERGE_AUTO, "trial", true, err))
+        return false;
+    json_t *paths = json_array();
+    for (size_t i = 0; i < m.conflicts.n; i++)
+        json_array_append_new(paths, jx_bytes(m.conflicts.v[i], strlen(m.conflicts.v[i])));
+    json_t *trial = json_object();
+    jx_set_str(trial, "what", jx_str(attempt, "id", "?"));
+    jx_set_str(trial, "into", name);
+    jx_set(trial, "conflicts", paths);
+    json_array_append_new(trials, trial);
+    return true;
+}
+
+static bool same_repo(const json_t *a, const json_t *b)
+{
+    return strcmp(jx_str(a, "repo", ""), jx_str(b, "repo", "")) == 0;
+}
+
+static bool try_all(json_t *trials, const struct candidates *c, const char *into, struct err *err)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const json_t *attempt = c->v[i].attempt;
+        if (!try_merge(trials, attempt, into, into ? into : "the checked-out branch", err))
+            return false;
+        for (size_t j = i + 1; j < c->n; j++) {
+            const json_t *other = c->v[j].attempt;
+            if (same_repo(attempt, other) && have_common_file(&c->v[i], &c->v[j]) &&
+                !try_merge(trials, attempt, jx_str(other, "branch", ""), jx_str(other, "id", "?"),
+                           err))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Attempts that are done with work and were not merged, where none is named. */
+static bool open_attempts(struct strv *ret, struct client *c, struct err *err)
+{
+    AUTO_JSON json_t *result = NULL;
+    size_t i;
+    const json_t *attempt;
+    if (!client_call(&result, c, "attempt.list", NULL, err))
+        return false;
+    json_array_foreach(jx_arr(result, "attempts"), i, attempt) {
+        if (tree_has_work(attempt) && !*jx_str(attempt, "merged_into", ""))
+            strv_push(ret, jx_str(attempt, "id", ""));
+    }
+    return true;
+}
+
+static bool conflicts(char **argv, struct err *err)
+{
+    bool json = false;
+    const char *into = NULL;
+    const struct opt table[] = {
+        {0, "into", OPT_STRING, &into, "BRANCH", "branch to try (the one checked out)", 0, 0},
+        {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
+    };
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_JSON json_t *attempts = NULL, *trials = json_array();
+    AUTO_BUF struct buf text = BUF_INIT;
+    __attribute__((cleanup(candidates_release))) struct candidates found = {0};
+    struct print p;
+    if (!cmd_parse(&args, argv, table, ARRAY_LEN(table), err) || !client_open(&c, err) ||
+        (args.operands.n == 0 && !open_attempts(&args.operands, &c, err)))
+        return false;
+    if (args.operands.n && (!tree_attempts(&attempts, &c, &args.operands, err) ||
+                            !gather(&found, attempts, err) || !try_all(trials, &found, into, err)))
+        return false;
+    if (json)
+        return out_json(trials, err);
+    out_print(&p);
+    print_conflicts(&text, &p, trials);
+    return out_buf(&text, err);
+}
+
+int cmd_conflicts(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(conflicts(argv, &err), &err);
+}

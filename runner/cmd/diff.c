@@ -1,0 +1,115 @@
+#include <string.h>
+#include <unistd.h>
+
+#include "runner/base/mem.h"
+#include "runner/cmd/cmd.h"
+#include "runner/cmd/out.h"
+#include "runner/cmd/print_attempts.h"
+#include "runner/cmd/print_diff.h"
+#include "runner/cmd/tree.h"
+
+/* To a terminal sanitised and in colour; elsewhere the very bytes, so that `git apply` can take them. */
+static bool add_patch(struct buf *out, const struct print *p, const json_t *attempt,
+                      enum wt_diff_form form, struct err *err)
+{
+    AUTO_BUF struct buf patch = BUF_INIT;
+    if (!tree_diff(&patch, attempt, form, err))
+        return false;
+    if (isatty(STDOUT_FILENO))
+        print_diff(out, p, patch.ptr, patch.len);
+    else
+        buf_add(out, patch.ptr, patch.len);
+    return true;
+}
+
+static void add_heading(struct buf *out, const struct print *p, const json_t *attempt)
+{
+    AUTO_FREE char *line = xasprintf("%s %s", jx_str(attempt, "id", "?"), jx_str(attempt, "title", ""));
+    print_text(out, p, PRINT_BOLD, line);
+    buf_addch(out, '\n');
+}
+
+static bool diff(char **argv, struct err *err)
+{
+    bool stat = false, names = false;
+    const struct opt table[] = {
+        {0, "stat", OPT_FLAG, &stat, NULL, "files and line counts only", 0, 0},
+        {0, "name-only", OPT_FLAG, &names, NULL, "file names only", 0, 0},
+    };
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_JSON json_t *attempts = NULL;
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct print p;
+    size_t i;
+    const json_t *attempt;
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, 1, err) || !client_open(&c, err) ||
+        !tree_attempts(&attempts, &c, &args.operands, err))
+        return false;
+    enum wt_diff_form form = stat ? WT_DIFF_STAT : names ? WT_DIFF_NAMES : WT_DIFF_PATCH;
+    out_print(&p);
+    json_array_foreach(attempts, i, attempt) {
+        if (json_array_size(attempts) > 1)
+            add_heading(&text, &p, attempt);
+        if (!add_patch(&text, &p, attempt, form, err))
+            return false;
+    }
+    return out_paged(&text, err);
+}
+
+int cmd_diff(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(diff(argv, &err), &err);
+}
+
+static bool review_json(const json_t *attempts, struct err *err)
+{
+    AUTO_JSON json_t *rows = json_array();
+    size_t i;
+    const json_t *attempt;
+    json_array_foreach(attempts, i, attempt) {
+        json_t *row = json_object();
+        json_t *review = jx_arr(attempt, "review");
+        jx_set_str(row, "id", jx_str(attempt, "id", NULL));
+        jx_set(row, "review", review ? json_incref(review) : json_array());
+        json_array_append_new(rows, row);
+    }
+    return out_json(rows, err);
+}
+
+static bool review(char **argv, struct err *err)
+{
+    bool json = false;
+    const struct opt table[] = {
+        {0, "json", OPT_FLAG, &json, NULL, "print the lists as JSON, without patches", 0, 0},
+    };
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_JSON json_t *attempts = NULL;
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct print p;
+    size_t i;
+    const json_t *attempt;
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, 1, err) || !client_open(&c, err) ||
+        !tree_attempts(&attempts, &c, &args.operands, err))
+        return false;
+    if (json)
+        return review_json(attempts, err);
+    out_print(&p);
+    json_array_foreach(attempts, i, attempt) {
+        print_review(&text, &p, attempt);
+        buf_addch(&text, '\n');
+        if (!add_patch(&text, &p, attempt, WT_DIFF_PATCH, err))
+            return false;
+    }
+    return out_paged(&text, err);
+}
+
+int cmd_review(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(review(argv, &err), &err);
+}

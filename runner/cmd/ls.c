@@ -1,0 +1,108 @@
+#include <string.h>
+
+#include "runner/base/mem.h"
+#include "runner/cmd/client.h"
+#include "runner/cmd/cmd.h"
+#include "runner/cmd/out.h"
+#include "runner/cmd/print_attempts.h"
+#include "runner/cmd/print_calls.h"
+
+static bool ls(char **argv, struct err *err)
+{
+    bool json = false;
+    const struct opt table[] = {
+        {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
+    };
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_JSON json_t *result = NULL;
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct print p;
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 1, err))
+        return false;
+    json_t *request = json_object();
+    if (args.operands.n)
+        jx_set_str(request, "run", args.operands.v[0]);
+    if (!client_ask(&result, "attempt.list", request, err))
+        return false;
+    if (json)
+        return out_json(result, err);
+    out_print(&p);
+    print_attempts(&text, &p, jx_arr(result, "attempts"));
+    return out_buf(&text, err);
+}
+
+int cmd_ls(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(ls(argv, &err), &err);
+}
+
+static bool show(char **argv, struct err *err)
+{
+    bool json = false;
+    const struct opt table[] = {
+        {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
+    };
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_JSON json_t *attempts = NULL;
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct print p;
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, SIZE_MAX, err) ||
+        !client_open(&c, err) || !client_attempts(&attempts, &c, &args.operands, err))
+        return false;
+    if (json) {
+        AUTO_JSON json_t *result = json_object();
+        json_object_set(result, "attempts", attempts);
+        return out_json(result, err);
+    }
+    size_t i;
+    const json_t *attempt;
+    out_print(&p);
+    json_array_foreach(attempts, i, attempt) {
+        if (i)
+            buf_addch(&text, '\n');
+        print_attempt(&text, &p, attempt);
+    }
+    return out_buf(&text, err);
+}
+
+int cmd_show(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(show(argv, &err), &err);
+}
+
+static bool trace(char **argv, struct err *err)
+{
+    bool json = false;
+    const struct opt table[] = {
+        {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
+    };
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_JSON json_t *attempt = NULL, *result = NULL;
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct print p;
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, 1, err) || !client_open(&c, err) ||
+        !client_attempt(&attempt, &c, args.operands.v[0], err))
+        return false;
+    json_t *request = json_object();
+    jx_set_str(request, "attempt", jx_str(attempt, "id", ""));
+    if (!client_call(&result, &c, "call.list", request, err))
+        return false;
+    if (json)
+        return out_json(result, err);
+    out_print(&p);
+    print_trace(&text, &p, jx_arr(result, "calls"));
+    return out_buf(&text, err);
+}
+
+int cmd_trace(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(trace(argv, &err), &err);
+}

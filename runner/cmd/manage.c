@@ -1,0 +1,250 @@
+/*
+ * What is done to attempts by the server alone, and `open`.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner/agents/agent.h"
+#include "runner/base/limits.h"
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+#include "runner/cmd/client.h"
+#include "runner/cmd/cmd.h"
+#include "runner/cmd/live.h"
+#include "runner/cmd/out.h"
+#include "runner/cmd/print_attempts.h"
+#include "runner/cmd/print_merge.h"
+#include "runner/cmd/run_watch.h"
+#include "runner/cmd/tree.h"
+#include "sandbox/profile.h"
+
+static bool print_list(const json_t *result, bool json, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct print p;
+    if (json)
+        return out_json(result, err);
+    out_print(&p);
+    print_attempts(&text, &p, jx_arr(result, "attempts"));
+    return out_buf(&text, err);
+}
+
+static bool stop(char **argv, struct err *err)
+{
+    bool all = false, json = false;
+    const struct opt table[] = {
+        {0, "all", OPT_FLAG, &all, NULL, "everything that runs or is queued", 0, 0},
+        {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
+    };
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_JSON json_t *result = NULL, *request = NULL;
+    if (!cmd_parse(&args, argv, table, ARRAY_LEN(table), err))
+        return false;
+    if (all == (args.operands.n > 0))
+        return cmd_usage(argv[0], all ? "--all takes no attempts" : "name attempts, or --all", err);
+    request = all ? json_pack("{s:b}", "all", 1) : client_ids(&args.operands);
+    if (!client_ask(&result, "attempt.stop", steal_json(&request), err))
+        return false;
+    if (!json && json_array_size(jx_arr(result, "attempts")) == 0)
+        return out_write("nothing runs\n", strlen("nothing runs\n"), err);
+    return print_list(result, json, err);
+}
+
+int cmd_stop(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(stop(argv, &err), &err);
+}
+
+/* The environment of today: tokens may have been renewed since the run began. */
+static json_t *environment(void)
+{
+    AUTO_STRV struct strv all = STRV_INIT, env = STRV_INIT;
+    json_t *object = json_object();
+    strv_push_all(&all, environ);
+    profile_env_filter(&env, &all);
+    for (size_t i = 0; agents[i]; i++)
+        for (size_t j = 0; agents[i]->needs_env && agents[i]->needs_env[j]; j++)
+            if (strv_env_get(&all, agents[i]->needs_env[j]))
+                strv_env_set(&env, agents[i]->needs_env[j],
+                             strv_env_get(&all, agents[i]->needs_env[j]));
+    for (size_t i = 0; i < env.n; i++) {
+        AUTO_FREE char *name = xstrndup(env.v[i], strcspn(env.v[i], "="));
+        if (text_is_utf8(env.v[i], strlen(env.v[i])))
+            jx_set_str(object, name, env.v[i] + strlen(name) + 1);
+    }
+    return object;
+}
+
+static bool attach_resumed(struct client *c, const json_t *result, struct err *err)
+{
+    const char *id = jx_str(json_array_get(jx_arr(result, "attempts"), 0), "id", "");
+    AUTO_FREE char *socket = paths_keeper_socket(&c->paths, id);
+    bool is_running;
+    int status;
+    if (!run_watch_start(&is_running, c, id, err))
+        return false;
+    if (!is_running)
+        return err_set(err, ERR_FAILED, "%s ended at once; headgate show %s says why", id, id);
+    return live_attach(&status, socket, id, err);
+}
+
+static bool resume(char **argv, struct err *err)
+{
+    bool interactive = false, json = false;
+    const struct opt table[] = {
+        {'i', "interactive", OPT_FLAG, &interactive, NULL, "with the agent's own interface", 0, 0},
+        {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
+    };
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_JSON json_t *result = NULL;
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, SIZE_MAX, err) ||
+        !client_open(&c, err))
+        return false;
+    json_t *request = client_ids(&args.operands);
+    jx_set_bool(request, "interactive", interactive);
+    jx_set(request, "env", environment());
+    if (!client_call(&result, &c, "attempt.resume", request, err))
+        return false;
+    bool attaches = interactive && !json && json_array_size(jx_arr(result, "attempts")) == 1;
+    return attaches ? attach_resumed(&c, result, err) : print_list(result, json, err);
+}
+
+int cmd_resume(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(resume(argv, &err), &err);
+}
+
+static bool say(char **argv, struct err *err)
+{
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_JSON json_t *attempt = NULL, *result = NULL;
+    if (!cmd_parse_n(&args, argv, NULL, 0, 2, 2, err))
+        return false;
+    const char *text = args.operands.v[1];
+    if (!text_is_utf8(text, strlen(text)) || strlen(text) > LIMIT_PROMPT_BYTES)
+        return err_set(err, ERR_USAGE, "the text must be UTF-8 and at most %d bytes long",
+                       LIMIT_PROMPT_BYTES);
+    if (!client_open(&c, err) || !client_attempt(&attempt, &c, args.operands.v[0], err))
+        return false;
+    json_t *request = json_object();
+    jx_set_str(request, "id", jx_str(attempt, "id", ""));
+    jx_set_str(request, "text", text);
+    return client_call(&result, &c, "attempt.say", request, err);
+}
+
+int cmd_say(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(say(argv, &err), &err);
+}
+
+static bool open_tree(char **argv, struct err *err)
+{
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_JSON json_t *one = NULL, *attempts = NULL;
+    AUTO_STRV struct strv id = STRV_INIT;
+    AUTO_BUF struct buf text = BUF_INIT;
+    __attribute__((cleanup(wt_attempt_release))) struct wt_attempt attempt = WT_ATTEMPT_INIT;
+    if (!cmd_parse_n(&args, argv, NULL, 0, 2, 2, err) || !client_open(&c, err) ||
+        !client_attempt(&one, &c, args.operands.v[0], err))
+        return false;
+    strv_push(&id, jx_str(one, "id", ""));
+    if (!tree_attempts(&attempts, &c, &id, err) || !wt_load(&attempt, jx_str(one, "dir", ""), err) ||
+        !wt_open(&attempt, args.operands.v[1], err))
+        return false;
+    AUTO_FREE char *target = text_clean(args.operands.v[1]);
+    buf_addf(&text, "%s is checked out at %s; remove it with: git worktree remove %s\n", id.v[0],
+             target, target);
+    return out_buf(&text, err);
+}
+
+int cmd_open(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(open_tree(argv, &err), &err);
+}
+
+static bool tell_kept(const json_t *kept, struct err *err)
+{
+    size_t i, n = json_array_size(kept);
+    const json_t *item;
+    json_array_foreach(kept, i, item) {
+        AUTO_FREE char *id = text_clean(jx_str(item, "id", "?"));
+        AUTO_FREE char *why = text_clean(jx_str(item, "why", "it was kept"));
+        fprintf(stderr, "headgate: %s is kept: %s\n", id, why);
+    }
+    return n == 0 || err_set(err, ERR_REFUSED,
+                             "%zu kept; headgate discard --force removes them with their work", n);
+}
+
+static bool discard(char **argv, struct err *err)
+{
+    bool force = false, json = false;
+    const struct opt table[] = {
+        {0, "force", OPT_FLAG, &force, NULL, "unmerged and uncommitted work too", 0, 0},
+        {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
+    };
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_JSON json_t *result = NULL;
+    AUTO_BUF struct buf text = BUF_INIT;
+    size_t i;
+    const json_t *id;
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, SIZE_MAX, err))
+        return false;
+    json_t *request = client_ids(&args.operands);
+    jx_set_bool(request, "force", force);
+    if (!client_ask(&result, "attempt.discard", request, err))
+        return false;
+    if (json)
+        return out_json(result, err);
+    json_array_foreach(jx_arr(result, "discarded"), i, id) {
+        buf_addf(&text, "%s removed\n", json_string_value(id));
+    }
+    return out_buf(&text, err) && tell_kept(jx_arr(result, "kept"), err);
+}
+
+int cmd_discard(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(discard(argv, &err), &err);
+}
+
+static bool clean(char **argv, struct err *err)
+{
+    bool dry_run = false, json = false;
+    const struct opt table[] = {
+        {'n', "dry-run", OPT_FLAG, &dry_run, NULL, "only say what would be removed", 0, 0},
+        {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
+    };
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_JSON json_t *result = NULL;
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct print p;
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 0, err) ||
+        !client_ask(&result, "clean", json_pack("{s:b}", "dry_run", dry_run), err))
+        return false;
+    if (json)
+        return out_json(result, err);
+    out_print(&p);
+    print_cleaned(&text, &p, result, dry_run);
+    return out_buf(&text, err);
+}
+
+int cmd_clean(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(clean(argv, &err), &err);
+}

@@ -1,0 +1,159 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+#include "runner/cmd/cmd.h"
+#include "runner/cmd/out.h"
+#include "runner/cmd/print_attempts.h"
+#include "runner/cmd/tree.h"
+
+#define AUTO_WT_MERGE __attribute__((cleanup(wt_merge_release)))
+
+struct merge_opts {
+    bool squash, rebase, reviewed, dry_run;
+    const char *into;
+};
+
+static enum wt_merge_how merge_how(const struct merge_opts *o)
+{
+    return o->squash ? WT_MERGE_SQUASH : o->rebase ? WT_MERGE_REBASE : WT_MERGE_AUTO;
+}
+
+/* The message of a merge commit or a squashed one. */
+static char *merge_message(const json_t *attempt, bool squash)
+{
+    const char *title = jx_str(attempt, "title", ""), *branch = jx_str(attempt, "branch", "?");
+    if (!squash)
+        return xasprintf("Merge %s%s%s\n", branch, *title ? ": " : "", title);
+    return xasprintf("%s\n\nSquashed from %s.\n", *title ? title : branch, branch);
+}
+
+/* What could run on this host next must have been looked at, in all attempts before the first is merged. */
+static bool check_reviewed(const json_t *attempts, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT, ids = BUF_INIT;
+    struct print p;
+    size_t i;
+    const json_t *attempt;
+    out_print(&p);
+    json_array_foreach(attempts, i, attempt) {
+        if (json_array_size(jx_arr(attempt, "review")) == 0)
+            continue;
+        print_review(&text, &p, attempt);
+        buf_addf(&ids, " %s", jx_str(attempt, "id", ""));
+    }
+    if (ids.len == 0)
+        return true;
+    return out_buf(&text, err) &&
+           err_set(err, ERR_REFUSED,
+                   "look at these first (headgate review%s), then merge with --reviewed", ids.ptr);
+}
+
+static bool conflict(const json_t *attempt, const struct wt_merge *m, struct err *err)
+{
+    AUTO_BUF struct buf paths = BUF_INIT;
+    const char *id = jx_str(attempt, "id", "?"), *branch = jx_str(attempt, "branch", "?");
+    for (size_t i = 0; i < m->conflicts.n; i++) {
+        AUTO_FREE char *path = text_clean(m->conflicts.v[i]);
+        buf_addf(&paths, "%s%s", i ? ", " : "", path);
+    }
+    return err_set(err, ERR_CONFLICT,
+                   "%s conflicts in %s; nothing was changed. Resolve it with git merge %s, or let "
+                   "the agent do it: headgate resume -i %s",
+                   id, paths.ptr, branch, id);
+}
+
+static bool record(struct client *c, const json_t *attempt, const struct merge_opts *o,
+                   const struct wt_repo *repo, const struct wt_merge *m, struct err *err)
+{
+    AUTO_JSON json_t *result = NULL;
+    static const char heads[] = "refs/heads/";
+    const char *into = o->into ? o->into : repo->head_ref;
+    if (into && strncmp(into, heads, strlen(heads)) == 0)
+        into += strlen(heads);
+    json_t *request = json_object();
+    jx_set_str(request, "id", jx_str(attempt, "id", ""));
+    jx_set_str(request, "into", into ? into : "HEAD");
+    jx_set_str(request, "commit", *m->commit ? m->commit : jx_str(attempt, "tip", ""));
+    return client_call(&result, c, "attempt.merged", request, err);
+}
+
+static void tell(struct buf *out, const json_t *attempt, const struct merge_opts *o,
+                 const struct wt_merge *m)
+{
+    enum { OID_SHORT = 10 };
+    AUTO_FREE char *note = text_clean(m->note ? m->note : "");
+    const char *how = m->up_to_date ? "already in"
+                      : o->dry_run  ? "would merge cleanly"
+                      : m->was_ff   ? "merged by fast-forward"
+                      : o->squash   ? "merged as one commit"
+                      : o->rebase   ? "rebased"
+                                    : "merged";
+    buf_addf(out, "%s %s", jx_str(attempt, "id", "?"), how);
+    if (*m->commit && !o->dry_run)
+        buf_addf(out, ", now %.*s", OID_SHORT, m->commit);
+    if (strcmp(jx_str(attempt, "state", ""), "running") == 0)
+        buf_adds(out, " (it still runs: what it commits from now on is not in)");
+    buf_addf(out, "%s%s\n", *note ? "; " : "", note);
+}
+
+static bool merge_one(struct client *c, const json_t *attempt, const struct merge_opts *o,
+                      struct err *err)
+{
+    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    AUTO_WT_MERGE struct wt_merge m = {.conflicts = STRV_INIT};
+    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_FREE char *message = merge_message(attempt, o->squash);
+    if (!tree_has_work(attempt)) {
+        buf_addf(&text, "%s has nothing to merge\n", jx_str(attempt, "id", "?"));
+        return out_buf(&text, err);
+    }
+    if (!tree_repo(&repo, attempt, err) ||
+        !wt_merge(&m, &repo, jx_str(attempt, "branch", ""), o->into, merge_how(o), message,
+                  o->dry_run, err))
+        return false;
+    if (m.conflicts.n)
+        return conflict(attempt, &m, err);
+    tell(&text, attempt, o, &m);
+    return out_buf(&text, err) && (o->dry_run || record(c, attempt, o, &repo, &m, err));
+}
+
+static bool merge(char **argv, struct err *err)
+{
+    struct merge_opts o = {0};
+    const struct opt table[] = {
+        {0, "squash", OPT_FLAG, &o.squash, NULL, "all its work as one commit", 0, 0},
+        {0, "rebase", OPT_FLAG, &o.rebase, NULL, "its commits on top of the branch", 0, 0},
+        {0, "into", OPT_STRING, &o.into, "BRANCH", "branch to merge into (the one checked out)", 0,
+         0},
+        {0, "reviewed", OPT_FLAG, &o.reviewed, NULL, "what could run on this host was looked at", 0,
+         0},
+        {0, "dry-run", OPT_FLAG, &o.dry_run, NULL, "only say whether it would work", 0, 0},
+    };
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_JSON json_t *attempts = NULL;
+    size_t i;
+    const json_t *attempt;
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, SIZE_MAX, err))
+        return false;
+    if (o.squash && o.rebase)
+        return cmd_usage(argv[0], "--squash and --rebase exclude each other", err);
+    if (!client_open(&c, err) || !tree_attempts(&attempts, &c, &args.operands, err))
+        return false;
+    if (!o.reviewed && !o.dry_run && !check_reviewed(attempts, err))
+        return false;
+    json_array_foreach(attempts, i, attempt) {
+        if (!merge_one(&c, attempt, &o, err))
+            return false;
+    }
+    return true;
+}
+
+int cmd_merge(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(merge(argv, &err), &err);
+}

@@ -1,0 +1,242 @@
+#include "runner/cmd/print_calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runner/base/clock.h"
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+
+enum { BLOCK_INDENT = 6 };
+
+/* The member that says most about a call of the known tools. */
+static const char *main_argument(const json_t *args)
+{
+    static const char *const keys[] = {"command", "file_path", "path",   "url",
+                                       "host",    "pattern",   "prompt", "description"};
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const char *text = jx_str(args, keys[i], "");
+        if (*text)
+            return text;
+    }
+    return NULL;
+}
+
+static void add_what(struct buf *out, const json_t *call)
+{
+    const json_t *args = json_object_get(call, "args");
+    const char *text = main_argument(args);
+    if (text) {
+        text_sanitise(out, text, strlen(text), 0);
+        return;
+    }
+    if (json_object_size(args) == 0)
+        return;
+    AUTO_BUF struct buf json = BUF_INIT;
+    jx_dump(&json, args);
+    text_sanitise(out, json.ptr, json.len, 0);
+}
+
+void print_call_line(struct buf *out, const json_t *call)
+{
+    AUTO_FREE char *tool = text_clean(jx_str(call, "tool", "?"));
+    AUTO_BUF struct buf what = BUF_INIT;
+    add_what(&what, call);
+    buf_addf(out, "%s%s%s", tool, what.len ? ": " : "", what.ptr);
+}
+
+static enum print_style state_style(const char *state)
+{
+    if (strcmp(state, "pending") == 0)
+        return PRINT_YELLOW;
+    if (strcmp(state, "approved") == 0 || strcmp(state, "consumed") == 0)
+        return PRINT_GREEN;
+    return PRINT_RED;
+}
+
+/* The wire says "consumed" of an approval that was used; a reader wants to know that it was approved. */
+static const char *state_word(const char *state)
+{
+    return strcmp(state, "consumed") == 0 ? "approved" : state;
+}
+
+static void duration_cell(struct print_table *t, int64_t from_ms, int64_t to_ms)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    if (from_ms > 0 && to_ms > 0)
+        clock_add_duration(&text, to_ms - from_ms);
+    print_table_cell(t, PRINT_PLAIN, text.ptr);
+}
+
+void print_calls(struct buf *out, const struct print *p, const json_t *calls)
+{
+    static const char *const headers[] = {"CALL", "ATTEMPT", "STATE", "ASKED", "LEFT", "WHAT"};
+    AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
+    size_t i;
+    const json_t *call;
+    if (json_array_size(calls) == 0) {
+        buf_adds(out, "nothing waits\n");
+        return;
+    }
+    print_table_init(&t, headers, ARRAY_LEN(headers));
+    json_array_foreach(calls, i, call) {
+        const char *state = jx_str(call, "state", "?");
+        bool is_pending = strcmp(state, "pending") == 0;
+        int64_t deadline_ms = jx_int(call, "deadline_ms", 0);
+        AUTO_BUF struct buf line = BUF_INIT;
+        print_table_cell(&t, PRINT_BOLD, jx_str(call, "id", "?"));
+        print_table_cell(&t, PRINT_PLAIN, jx_str(call, "attempt", "?"));
+        print_table_cell(&t, state_style(state), state_word(state));
+        duration_cell(&t, jx_int(call, "asked_ms", 0), p->now_ms);
+        duration_cell(&t, is_pending ? p->now_ms : 0, deadline_ms);
+        print_call_line(&line, call);
+        print_table_cell(&t, PRINT_PLAIN, line.ptr);
+    }
+    print_table_add(out, p, &t);
+}
+
+static void exact_block(struct buf *out, const char *text, size_t len)
+{
+    AUTO_BUF struct buf clean = BUF_INIT;
+    text_sanitise(&clean, text, len, TEXT_EXACT | TEXT_KEEP_NEWLINE);
+    for (const char *line = clean.ptr;; line++) {
+        size_t n = strcspn(line, "\n");
+        buf_addf(out, "%*s%.*s\n", BLOCK_INDENT, "", (int)n, line);
+        line += n;
+        if (!*line)
+            return;
+    }
+}
+
+static void add_args(struct buf *out, const struct print *p, const json_t *args)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)args, key, value) {
+        AUTO_FREE char *name = text_clean(key);
+        AUTO_FREE char *label = xasprintf("%s:", name);
+        buf_adds(out, "    ");
+        print_text(out, p, PRINT_CYAN, label);
+        buf_addch(out, '\n');
+        if (json_is_string(value)) {
+            exact_block(out, json_string_value(value), json_string_length(value));
+            continue;
+        }
+        AUTO_BUF struct buf json = BUF_INIT;
+        jx_dump(&json, value);
+        exact_block(out, json.ptr, json.len);
+    }
+}
+
+static void add_subagent(struct buf *out, const struct print *p, const json_t *call)
+{
+    const json_t *sub = jx_obj(call, "subagent");
+    const char *id = jx_str(sub, "id", "");
+    if (!*id)
+        return;
+    AUTO_FREE char *text = xasprintf("%s %s, depth %d", jx_str(sub, "type", ""), id,
+                                     (int)jx_int(sub, "depth", 1));
+    print_field(out, p, "subagent", text);
+}
+
+static void add_time(struct buf *out, const struct print *p, const char *label, int64_t at_ms)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    if (at_ms <= 0)
+        return;
+    clock_add_local(&text, at_ms);
+    print_field(out, p, label, text.ptr);
+}
+
+void print_call(struct buf *out, const struct print *p, const json_t *call)
+{
+    const char *state = jx_str(call, "state", "?");
+    print_text(out, p, PRINT_BOLD, jx_str(call, "id", "?"));
+    buf_addch(out, ' ');
+    print_text(out, p, state_style(state), state_word(state));
+    buf_addch(out, '\n');
+    print_field(out, p, "attempt", jx_str(call, "attempt", NULL));
+    print_field(out, p, "agent", jx_str(call, "agent", NULL));
+    add_subagent(out, p, call);
+    print_field(out, p, "tool", jx_str(call, "tool", NULL));
+    print_field(out, p, "folder", jx_str(call, "cwd", NULL));
+    add_time(out, p, "asked", jx_int(call, "asked_ms", 0));
+    add_time(out, p, "deadline", jx_int(call, "deadline_ms", 0));
+    add_time(out, p, "decided", jx_int(call, "decided_ms", 0));
+    print_field(out, p, "by", jx_str(call, "decided_by", NULL));
+    print_field(out, p, "why", jx_str(call, "why", NULL));
+    print_field(out, p, "reason", jx_str(call, "reason", NULL));
+    print_field(out, p, "digest", jx_str(call, "digest", NULL));
+    buf_adds(out, "  arguments:\n");
+    add_args(out, p, json_object_get(call, "args"));
+    if (strcmp(state, "pending") != 0)
+        return;
+    AUTO_FREE char *id = text_clean(jx_str(call, "id", "?"));
+    buf_addf(out, "\nheadgate gate approve %s\nheadgate gate deny %s --reason TEXT\n", id, id);
+}
+
+/* "approved by ann", "denied (floor): writes what the host would run", "asks". */
+static void add_decision(struct buf *out, const json_t *call)
+{
+    const char *state = jx_str(call, "state", "?"), *by = jx_str(call, "decided_by", "");
+    const char *why = jx_str(call, "why", ""), *reason = jx_str(call, "reason", "");
+    AUTO_FREE char *clean_by = text_clean(by), *clean_why = text_clean(why);
+    AUTO_FREE char *clean_reason = text_clean(reason);
+    buf_adds(out, strcmp(state, "pending") == 0 ? "asks" : state_word(state));
+    if (*by)
+        buf_addf(out, " by %s", clean_by);
+    else if (*why)
+        buf_addf(out, " (%s)", clean_why);
+    if (*reason)
+        buf_addf(out, ": %s", clean_reason);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const json_t *x = *(const json_t *const *)a, *y = *(const json_t *const *)b;
+    int64_t dx = jx_int(x, "asked_ms", 0), dy = jx_int(y, "asked_ms", 0);
+    return dx < dy ? -1 : dx > dy;
+}
+
+void print_trace(struct buf *out, const struct print *p, const json_t *calls)
+{
+    static const char *const headers[] = {"TIME", "CALL", "AGENT", "DECISION", "WHAT"};
+    enum { TIME_OF_DAY = 11 }; /* behind "2026-11-30 " */
+    AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
+    size_t n = json_array_size(calls);
+    if (n == 0) {
+        buf_adds(out, "no calls yet\n");
+        return;
+    }
+    AUTO_FREE const json_t **sorted = xcalloc(n, sizeof(const json_t *));
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = json_array_get(calls, i);
+    qsort(sorted, n, sizeof(const json_t *), by_time);
+    print_table_init(&t, headers, ARRAY_LEN(headers));
+    for (size_t i = 0; i < n; i++) {
+        const json_t *call = sorted[i], *sub = jx_obj(call, "subagent");
+        const char *sub_type = jx_str(sub, "type", "");
+        AUTO_BUF struct buf time = BUF_INIT, line = BUF_INIT, decision = BUF_INIT;
+        clock_add_local(&time, jx_int(call, "asked_ms", 0));
+        print_call_line(&line, call);
+        add_decision(&decision, call);
+        print_table_cell(&t, PRINT_DIM, time.len > TIME_OF_DAY ? time.ptr + TIME_OF_DAY : "");
+        print_table_cell(&t, PRINT_BOLD, jx_str(call, "id", ""));
+        print_table_cell(&t, PRINT_PLAIN, *sub_type ? sub_type : *jx_str(sub, "id", "") ? "sub" : "");
+        print_table_cell(&t, state_style(jx_str(call, "state", "?")), decision.ptr);
+        print_table_cell(&t, PRINT_PLAIN, line.ptr);
+    }
+    print_table_add(out, p, &t);
+}
+
+void print_call_decided(struct buf *out, const struct print *p, const json_t *call)
+{
+    const char *state = jx_str(call, "state", "?");
+    AUTO_BUF struct buf line = BUF_INIT;
+    print_text(out, p, PRINT_BOLD, jx_str(call, "id", "?"));
+    buf_addch(out, ' ');
+    print_text(out, p, state_style(state), state_word(state));
+    print_call_line(&line, call);
+    AUTO_FREE char *attempt = text_clean(jx_str(call, "attempt", "?"));
+    buf_addf(out, ": %s %s\n", attempt, line.ptr);
+}

@@ -1,0 +1,13 @@
+/*
+ * print_doctor: what holds on this machine. Pure.
+ */
+#ifndef CMD_PRINT_DOCTOR_H
+#define CMD_PRINT_DOCTOR_H
+
+#include "runner/cmd/print.h"
+
+/* {"platform","layers":[LAYER],"ladder","ladder_why"}: every layer with its mechanism, the rung that follows, and the platforms
+ * where nothing is enforced. */
+void print_doctor(struct buf *out, const struct print *p, const json_t *report);
+
+#endif

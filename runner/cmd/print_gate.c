@@ -1,0 +1,119 @@
+#include "runner/cmd/print_gate.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "runner/base/clock.h"
+#include "runner/base/mem.h"
+#include "runner/cmd/print_calls.h"
+
+enum { HASH_SHORT = 12 };
+
+static void time_cell(struct print_table *t, int64_t at_ms)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    if (at_ms > 0)
+        clock_add_local(&text, at_ms);
+    print_table_cell(t, PRINT_DIM, text.ptr);
+}
+
+void print_gate_log(struct buf *out, const struct print *p, const json_t *rows)
+{
+    static const char *const headers[] = {"SEQ", "TIME", "HASH", "KIND", "WHAT"};
+    AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
+    size_t i;
+    const json_t *row;
+    if (json_array_size(rows) == 0) {
+        buf_adds(out, "the log has no such rows\n");
+        return;
+    }
+    print_table_init(&t, headers, ARRAY_LEN(headers));
+    json_array_foreach(rows, i, row) {
+        AUTO_BUF struct buf body = BUF_INIT;
+        AUTO_FREE char *hash = xstrndup(jx_str(row, "hash", ""),
+                                        strnlen(jx_str(row, "hash", ""), HASH_SHORT));
+        if (json_object_get(row, "body"))
+            jx_dump(&body, json_object_get(row, "body"));
+        print_table_int(&t, jx_int(row, "seq", 0));
+        time_cell(&t, jx_int(row, "at_ms", 0));
+        print_table_cell(&t, PRINT_DIM, hash);
+        print_table_cell(&t, PRINT_BOLD, jx_str(row, "kind", "?"));
+        print_table_cell(&t, PRINT_PLAIN, body.ptr);
+    }
+    print_table_add(out, p, &t);
+}
+
+static void add_counts(struct buf *out, const struct print *p, const json_t *object, int indent)
+{
+    enum { NAME_COLUMNS = 14, STEP = 2 };
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value) {
+        AUTO_FREE char *name = xasprintf("%-*s", NAME_COLUMNS, key);
+        buf_addf(out, "%*s", indent, "");
+        if (json_is_object(value)) {
+            print_text(out, p, PRINT_BOLD, key);
+            buf_addch(out, '\n');
+            add_counts(out, p, value, indent + STEP);
+            continue;
+        }
+        AUTO_BUF struct buf text = BUF_INIT;
+        jx_dump(&text, value);
+        print_text(out, p, PRINT_PLAIN, name);
+        buf_addch(out, ' ');
+        print_text(out, p, PRINT_PLAIN, text.ptr);
+        buf_addch(out, '\n');
+    }
+}
+
+void print_gate_stats(struct buf *out, const struct print *p, const json_t *stats)
+{
+    add_counts(out, p, stats, 0);
+}
+
+void print_gate_verify(struct buf *out, const struct print *p, const json_t *result)
+{
+    const json_t *bad = jx_obj(result, "bad");
+    int64_t rows = jx_int(result, "rows", 0);
+    if (!jx_bool(result, "ok", false)) {
+        AUTO_FREE char *where = xasprintf("row %" PRId64 ": ", jx_int(bad, "seq", 0));
+        print_text(out, p, PRINT_RED, "the log is broken");
+        buf_addf(out, " at %s", where);
+        print_text(out, p, PRINT_PLAIN, jx_str(bad, "why", "its hash does not fit"));
+        buf_addch(out, '\n');
+        return;
+    }
+    print_text(out, p, PRINT_GREEN, "whole");
+    buf_adds(out, ": ");
+    print_count(out, rows, "row", "rows");
+    buf_adds(out, ", each follows from the one before\n");
+    const char *tail = jx_str(result, "tail", "");
+    if (!*tail)
+        return;
+    buf_adds(out, "last hash: ");
+    print_text(out, p, PRINT_PLAIN, tail);
+    buf_adds(out, "\nA cut end or a log rewritten as a whole shows only against a hash that was kept "
+                  "elsewhere.\n");
+}
+
+void print_rules(struct buf *out, const struct print *p, const json_t *rules)
+{
+    static const char *const headers[] = {"ID", "MADE", "BY", "USED", "LAST USED", "RULE"};
+    AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
+    size_t i;
+    const json_t *rule;
+    if (json_array_size(rules) == 0) {
+        buf_adds(out, "no rules; add one: headgate gate rule add allow command git status\n");
+        return;
+    }
+    print_table_init(&t, headers, ARRAY_LEN(headers));
+    json_array_foreach(rules, i, rule) {
+        print_table_int(&t, jx_int(rule, "id", 0));
+        time_cell(&t, jx_int(rule, "made_ms", 0));
+        print_table_cell(&t, PRINT_PLAIN, jx_str(rule, "by", ""));
+        print_table_int(&t, jx_int(rule, "count", 0));
+        time_cell(&t, jx_int(rule, "last_used_ms", 0));
+        print_table_cell(&t, PRINT_BOLD, jx_str(rule, "text", "?"));
+    }
+    print_table_add(out, p, &t);
+}

@@ -1,0 +1,206 @@
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gate/rule.h"
+#include "runner/base/fs.h"
+#include "runner/base/limits.h"
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+#include "runner/cmd/client.h"
+#include "runner/cmd/cmd.h"
+#include "runner/cmd/out.h"
+#include "runner/cmd/print_gate.h"
+#include "worktree/worktree.h"
+
+/* `in repo` means the repository of this folder. */
+static bool add_scope(json_t *request, const struct rule *rule, struct err *err)
+{
+    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    if (rule->scope != RULE_REPO)
+        return true;
+    if (!wt_repo_open(&repo, ".", err))
+        return err_prefix(err, "the rule is for the repository of this folder");
+    jx_set_str(request, "repo", repo.common_dir);
+    return true;
+}
+
+/* Checked here first, so that a mistake costs no server. */
+static bool add_rule(struct client *c, const struct rule *rule, struct buf *report,
+                     struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_JSON json_t *result = NULL, *request = json_object();
+    rule_text(&text, rule);
+    jx_set(request, "text", jx_bytes(text.ptr, text.len));
+    if (!add_scope(request, rule, err) || !sync_call(&result, &c->conn, "rule.add", request, err))
+        return false;
+    AUTO_FREE char *clean = text_clean(jx_str(jx_obj(result, "rule"), "text", text.ptr));
+    buf_addf(report, "rule %d: %s\n", (int)jx_int(jx_obj(result, "rule"), "id", 0), clean);
+    return true;
+}
+
+static bool add(char **argv, struct err *err)
+{
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_RULE struct rule rule = RULE_INIT;
+    AUTO_BUF struct buf report = BUF_INIT;
+    /* Words of a command are no options of ours: `add allow command ls -l`. */
+    bool wants_help = argv[1] && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+    if (wants_help)
+        return cmd_parse(&args, argv, NULL, 0, err);
+    for (char **word = argv + 1; *word; word++)
+        strv_push(&args.operands, *word);
+    if (args.operands.n == 0)
+        return cmd_usage(argv[0], "a rule is missing, like: allow command git status", err);
+    bool is_text = args.operands.n == 1;
+    bool ok = is_text ? rule_parse(&rule, args.operands.v[0], err)
+                      : rule_parse_words(&rule, args.operands.v, args.operands.n, err);
+    return ok && client_open(&c, err) && add_rule(&c, &rule, &report, err) && out_buf(&report, err);
+}
+
+int cmd_rule_add(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(add(argv, &err), &err);
+}
+
+static bool ls(char **argv, struct err *err)
+{
+    bool json = false;
+    const struct opt table[] = {
+        {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
+    };
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_JSON json_t *result = NULL;
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct print p;
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 0, err) ||
+        !client_ask(&result, "rule.list", NULL, err))
+        return false;
+    if (json)
+        return out_json(result, err);
+    out_print(&p);
+    print_rules(&text, &p, jx_arr(result, "rules"));
+    return out_buf(&text, err);
+}
+
+int cmd_rule_ls(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(ls(argv, &err), &err);
+}
+
+static bool rm(char **argv, struct err *err)
+{
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_JSON json_t *result = NULL, *request = json_object();
+    json_t *ids = json_array();
+    jx_set(request, "ids", ids);
+    if (!cmd_parse_n(&args, argv, NULL, 0, 1, SIZE_MAX, err))
+        return false;
+    for (size_t i = 0; i < args.operands.n; i++) {
+        char *end;
+        long long id = strtoll(args.operands.v[i], &end, 10);
+        if (id < 1 || *end)
+            return err_set(err, ERR_USAGE, "'%s' is no rule number; headgate gate rule ls lists them",
+                           args.operands.v[i]);
+        json_array_append_new(ids, json_integer(id));
+    }
+    return client_ask(&result, "rule.rm", json_incref(request), err);
+}
+
+int cmd_rule_rm(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(rm(argv, &err), &err);
+}
+
+static bool export_rules(char **argv, struct err *err)
+{
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_JSON json_t *result = NULL;
+    AUTO_BUF struct buf text = BUF_INIT;
+    size_t i;
+    const json_t *rule;
+    if (!cmd_parse_n(&args, argv, NULL, 0, 0, 0, err) ||
+        !client_ask(&result, "rule.list", NULL, err))
+        return false;
+    json_array_foreach(jx_arr(result, "rules"), i, rule) {
+        AUTO_FREE char *clean = text_clean(jx_str(rule, "text", ""));
+        buf_addf(&text, "%s\n", clean);
+    }
+    return out_buf(&text, err);
+}
+
+int cmd_rule_export(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(export_rules(argv, &err), &err);
+}
+
+struct rules {
+    struct rule *v;
+    size_t n;
+};
+
+static void rules_release(struct rules *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        rule_release(&r->v[i]);
+    free(r->v);
+}
+
+/* All lines, or none: blank ones and those that begin with # are passed over. */
+static bool parse_lines(struct rules *ret, const char *bytes, struct err *err)
+{
+    AUTO_STRV struct strv lines = STRV_INIT;
+    strv_split(&lines, bytes, '\n', true);
+    for (size_t i = 0; i < lines.n; i++) {
+        const char *line = lines.v[i] + strspn(lines.v[i], " \t\r");
+        if (!*line || *line == '#')
+            continue;
+        struct rule rule = RULE_INIT;
+        if (!rule_parse(&rule, line, err))
+            return err_prefix(err, "line %zu", i + 1);
+        ret->v = xreallocarray(ret->v, ret->n + 1, sizeof(*ret->v));
+        ret->v[ret->n++] = rule;
+    }
+    return ret->n > 0 || err_set(err, ERR_USAGE, "there are no rules in it");
+}
+
+static bool import_rules(char **argv, struct err *err)
+{
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_BUF struct buf bytes = BUF_INIT, report = BUF_INIT;
+    __attribute__((cleanup(rules_release))) struct rules rules = {0};
+    if (!cmd_parse_n(&args, argv, NULL, 0, 1, 1, err))
+        return false;
+    const char *path = args.operands.v[0];
+    bool ok = strcmp(path, "-") == 0
+                  ? fs_read_fd(&bytes, STDIN_FILENO, LIMIT_CONFIG_BYTES, err)
+                  : fs_read_file(&bytes, AT_FDCWD, path, LIMIT_CONFIG_BYTES, err);
+    if (!ok || !parse_lines(&rules, bytes.ptr, err) || !client_open(&c, err))
+        return false;
+    for (size_t i = 0; ok && i < rules.n; i++)
+        ok = add_rule(&c, &rules.v[i], &report, err);
+    struct err write = ERR_INIT;
+    if (!out_buf(&report, &write) && ok)
+        return err_set(err, write.code, "%s", write.text);
+    return ok;
+}
+
+int cmd_rule_import(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(import_rules(argv, &err), &err);
+}

@@ -1,0 +1,138 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "runner/base/mem.h"
+#include "runner/cmd/client.h"
+#include "runner/cmd/cmd.h"
+#include "runner/cmd/live.h"
+#include "runner/cmd/out.h"
+#include "runner/cmd/print_attempts.h"
+#include "runner/cmd/run_request.h"
+#include "runner/cmd/run_watch.h"
+
+static bool print_header(const json_t *created, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct print p;
+    out_print(&p);
+    print_run_header(&text, &p, created);
+    return out_buf(&text, err);
+}
+
+static bool print_detached(const json_t *created, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_BUF struct buf run = BUF_INIT;
+    jx_dump(&run, json_object_get(created, "run"));
+    buf_addf(&text, "run %s goes on; headgate shows it, headgate stop %s ends it\n", run.ptr,
+             run.ptr);
+    return out_buf(&text, err);
+}
+
+static bool attempts_of(json_t **ret, struct client *c, const json_t *created, struct err *err)
+{
+    AUTO_STRV struct strv ids = STRV_INIT;
+    size_t i;
+    const json_t *attempt;
+    json_array_foreach(jx_arr(created, "attempts"), i, attempt) {
+        strv_push(&ids, jx_str(attempt, "id", ""));
+    }
+    return client_attempts(ret, c, &ids, err);
+}
+
+static bool all_ok(const json_t *attempts)
+{
+    size_t i;
+    const json_t *attempt;
+    json_array_foreach(attempts, i, attempt) {
+        if (strcmp(jx_str(attempt, "outcome", ""), "ok") != 0)
+            return false;
+    }
+    return true;
+}
+
+/* *ret_status 1 when an attempt did not end well. */
+static bool print_end(int *ret_status, struct client *c, const json_t *created, bool json,
+                      struct err *err)
+{
+    AUTO_CLIENT struct client again = CLIENT_INIT;
+    AUTO_JSON json_t *attempts = NULL;
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct print p;
+    client_close(c); /* it is a subscription now */
+    if (!client_open(&again, err) || !attempts_of(&attempts, &again, created, err))
+        return false;
+    *ret_status = all_ok(attempts) ? 0 : 1;
+    if (json) {
+        AUTO_JSON json_t *result = json_copy((json_t *)created);
+        json_object_set(result, "attempts", attempts);
+        return out_json(result, err);
+    }
+    out_print(&p);
+    print_run_summary(&text, &p, attempts);
+    return out_buf(&text, err);
+}
+
+static bool attach_first(struct client *c, const json_t *created, struct err *err)
+{
+    const json_t *attempt = json_array_get(jx_arr(created, "attempts"), 0);
+    const char *id = jx_str(attempt, "id", "");
+    bool is_running;
+    int status;
+    if (!run_watch_start(&is_running, c, id, err))
+        return false;
+    if (!is_running)
+        return true; /* the summary says why */
+    AUTO_FREE char *socket = paths_keeper_socket(&c->paths, id);
+    return live_attach(&status, socket, id, err);
+}
+
+static bool stay(int *ret_status, struct client *c, const struct run_opts *o,
+                 const json_t *created, struct err *err)
+{
+    enum run_watch_end end;
+    bool attaches = o->interactive && json_array_size(jx_arr(created, "attempts")) == 1;
+    if (attaches && !attach_first(c, created, err))
+        return false;
+    if (attaches) { /* a fresh connection: the old one is a subscription */
+        client_close(c);
+        if (!client_open(c, err))
+            return false;
+    }
+    if (!run_watch(&end, c, json_object_get(created, "run"), o->json, err))
+        return false;
+    if (end == RUN_WATCH_DETACHED && o->json)
+        return out_json(created, err);
+    if (end == RUN_WATCH_DETACHED)
+        return print_detached(created, err);
+    return print_end(ret_status, c, created, o->json, err);
+}
+
+static bool run(int *ret_status, char **argv, struct err *err)
+{
+    AUTO_RUN_OPTS struct run_opts o;
+    AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_PATHS struct paths paths = {0};
+    AUTO_JSON json_t *request = NULL, *created = NULL;
+    run_opts_init(&o);
+    if (!run_opts_parse(&o, argv, err) || !paths_init(&paths, err) ||
+        !run_request(&request, &o, &paths, err) || !client_open(&c, err) ||
+        !client_call(&created, &c, "run.create", steal_json(&request), err))
+        return false;
+    if (o.detach && o.json)
+        return out_json(created, err);
+    if (!o.json && !print_header(created, err))
+        return false;
+    if (o.detach)
+        return print_detached(created, err);
+    return stay(ret_status, &c, &o, created, err);
+}
+
+int cmd_run(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    int status = 0;
+    bool ok = run(&status, argv, &err);
+    return ok ? status : cmd_exit(false, &err);
+}

@@ -1,0 +1,233 @@
+#include "runner/cmd/run_request.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "gate/policy.h"
+#include "runner/agents/agent.h"
+#include "runner/base/config.h"
+#include "runner/base/fs.h"
+#include "runner/base/limits.h"
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+#include "runner/cmd/tasks.h"
+#include "sandbox/profile.h"
+#include "worktree/worktree.h"
+
+enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 24 };
+
+static bool read_task_file(struct buf *out, const char *path, struct err *err)
+{
+    if (strcmp(path, "-") == 0)
+        return fs_read_fd(out, STDIN_FILENO, LIMIT_TASK_FILE_BYTES, err) ||
+               err_prefix(err, "cannot read the tasks from standard input");
+    return fs_read_file(out, AT_FDCWD, path, LIMIT_TASK_FILE_BYTES, err) ||
+           err_prefix(err, "cannot read the tasks");
+}
+
+static bool add_tasks(json_t *request, const struct run_opts *o, struct err *err)
+{
+    AUTO_TASKS struct tasks tasks = TASKS_INIT;
+    AUTO_BUF struct buf file = BUF_INIT;
+    for (size_t i = 0; i < o->prompts.n; i++)
+        if (!tasks_add(&tasks, o->prompts.v[i], NULL, err))
+            return o->prompts.n > 1 ? err_prefix(err, "prompt %zu", i + 1) : false;
+    if (o->tasks_file && (!read_task_file(&file, o->tasks_file, err) ||
+                          !tasks_parse(&tasks, file.ptr, file.len, o->template, err)))
+        return false;
+    if (tasks.n == 0) {
+        AUTO_BUF struct buf title = BUF_INIT;
+        cmd_quote(&title, o->command.v, o->command.n);
+        jx_set(request, "tasks",
+               json_pack("[{s:s,s:o}]", "text", "", "title", jx_bytes(title.ptr, title.len)));
+        return true;
+    }
+    if ((int64_t)tasks.n * o->n > LIMIT_ATTEMPTS_PER_RUN)
+        return err_set(err, ERR_USAGE, "%zu tasks with -n %d are more than %d attempts", tasks.n,
+                       (int)o->n, LIMIT_ATTEMPTS_PER_RUN);
+    jx_set(request, "tasks", tasks_json(&tasks));
+    return true;
+}
+
+static bool add_repository(json_t *request, const struct run_opts *o, struct err *err)
+{
+    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    struct wt_commit base = {.oid = ""};
+    if (!wt_repo_open(&repo, ".", err) || !wt_resolve(&base, &repo, o->base, err))
+        return false;
+    wt_commit_release(&base);
+    jx_set_str(request, "repo", repo.is_bare ? repo.common_dir : repo.toplevel);
+    jx_set_str(request, "subdir", repo.subdir ? repo.subdir : "");
+    if (o->base)
+        jx_set_str(request, "base", o->base);
+    return true;
+}
+
+static bool choose_agent(const struct agent **ret, const struct run_opts *o,
+                         const struct paths *paths, const struct strv *env, struct err *err)
+{
+    const char *name = o->command.n ? "command" : o->agent;
+    AUTO_CONFIG struct config *config = NULL;
+    if (!name)
+        return config_load(&config, paths, err) && agent_default(ret, config, env, err);
+    *ret = agent_find(name);
+    if (*ret)
+        return true;
+    AUTO_BUF struct buf known = BUF_INIT;
+    for (size_t i = 0; agents[i]; i++)
+        if (agents[i]->program)
+            buf_addf(&known, "%s%s", known.len ? ", " : "", agents[i]->name);
+    return err_set(err, ERR_USAGE, "there is no agent '%s'; known are %s (any program: -- COMMAND)",
+                   name, known.ptr);
+}
+
+/* --env NAME takes the value from here, NAME=VALUE brings its own. */
+static bool add_named(struct strv *out, const struct strv *all, const struct strv *names,
+                      struct err *err)
+{
+    for (size_t i = 0; i < names->n; i++) {
+        const char *equals = strchr(names->v[i], '=');
+        AUTO_FREE char *name = equals ? xstrndup(names->v[i], (size_t)(equals - names->v[i]))
+                                      : xstrdup(names->v[i]);
+        const char *value = equals ? equals + 1 : strv_env_get(all, name);
+        if (!*name)
+            return err_set(err, ERR_USAGE, "--env needs NAME or NAME=VALUE");
+        if (!value)
+            return err_set(err, ERR_USAGE, "--env %s: that variable is not set here", name);
+        strv_env_set(out, name, value);
+    }
+    return true;
+}
+
+static bool add_environment(json_t *request, const struct run_opts *o, const struct agent *agent,
+                            const struct strv *all, struct err *err)
+{
+    AUTO_STRV struct strv env = STRV_INIT;
+    profile_env_filter(&env, all);
+    for (size_t i = 0; agent->needs_env && agent->needs_env[i]; i++) {
+        const char *value = strv_env_get(all, agent->needs_env[i]);
+        if (value)
+            strv_env_set(&env, agent->needs_env[i], value);
+    }
+    if (!add_named(&env, all, &o->env, err))
+        return false;
+    json_t *object = json_object();
+    for (size_t i = 0; i < env.n; i++) {
+        const char *equals = strchr(env.v[i], '=');
+        AUTO_FREE char *name = xstrndup(env.v[i], (size_t)(equals - env.v[i]));
+        if (text_is_utf8(env.v[i], strlen(env.v[i])))
+            jx_set_str(object, name, equals + 1);
+        else
+            fprintf(stderr, "headgate: a variable is left out, it is not UTF-8\n");
+    }
+    jx_set(request, "env", object);
+    return true;
+}
+
+/* Absolute and without symlinks, since the box knows nothing of this folder. */
+static bool add_paths(json_t *request, const char *key, const struct strv *paths, struct err *err)
+{
+    json_t *list = json_array();
+    jx_set(request, key, list);
+    for (size_t i = 0; i < paths->n; i++) {
+        AUTO_FREE char *absolute = fs_realpath(paths->v[i], err);
+        if (!absolute)
+            return err_prefix(err, "--%s", key);
+        if (!text_is_utf8(absolute, strlen(absolute)))
+            return err_set(err, ERR_USAGE, "--%s needs a path that is UTF-8", key);
+        json_array_append_new(list, json_string(absolute));
+    }
+    return true;
+}
+
+static bool add_choices(json_t *request, const struct run_opts *o, struct err *err)
+{
+    enum ladder ladder;
+    enum wt_engine engine;
+    unsigned mask;
+    AUTO_STRV struct strv require = STRV_INIT;
+    if (o->ladder && !ladder_parse(&ladder, o->ladder, err))
+        return false;
+    if (o->engine && !wt_engine_parse(&engine, o->engine, err))
+        return false;
+    if (o->require && !layer_parse_list(&mask, o->require, err))
+        return false;
+    if (o->ladder)
+        jx_set_str(request, "ladder", o->ladder);
+    if (o->engine)
+        jx_set_str(request, "engine", o->engine);
+    if (o->require)
+        strv_split(&require, o->require, ',', false);
+    jx_set(request, "require", jx_from_strv(&require));
+    if (o->consent)
+        jx_set_str(request, "consent", o->consent);
+    return true;
+}
+
+static void add_limits(json_t *request, const struct run_opts *o)
+{
+    json_t *limits = json_object();
+    const struct {
+        const char *key;
+        int64_t value;
+    } all[] = {{"memory", o->memory_bytes}, {"pids", o->pids}, {"time_ms", o->time_ms},
+               {"output", o->output_bytes}};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        if (all[i].value > 0)
+            jx_set_int(limits, all[i].key, all[i].value);
+    jx_set(request, "limits", limits);
+}
+
+static void add_services(json_t *request, const struct run_opts *o)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < o->services.n; i++)
+        json_array_append_new(list, json_integer(strtol(o->services.v[i], NULL, 10)));
+    jx_set(request, "services", list);
+}
+
+static void add_terminal(json_t *request, const struct run_opts *o)
+{
+    struct winsize size;
+    bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col && size.ws_row;
+    jx_set_bool(request, "interactive", o->interactive);
+    jx_set_int(request, "cols", is_known ? size.ws_col : DEFAULT_COLUMNS);
+    jx_set_int(request, "rows", is_known ? size.ws_row : DEFAULT_ROWS);
+}
+
+static bool add_command(json_t *request, const struct run_opts *o, struct err *err)
+{
+    for (size_t i = 0; i < o->command.n; i++)
+        if (!text_is_utf8(o->command.v[i], strlen(o->command.v[i])))
+            return err_set(err, ERR_USAGE, "word %zu of the command is not UTF-8", i + 1);
+    if (o->command.n)
+        jx_set(request, "argv", jx_from_strv(&o->command));
+    return true;
+}
+
+bool run_request(json_t **ret, const struct run_opts *o, const struct paths *paths, struct err *err)
+{
+    AUTO_JSON json_t *request = json_object();
+    AUTO_STRV struct strv env = STRV_INIT;
+    const struct agent *agent;
+    strv_push_all(&env, environ);
+    if (!add_tasks(request, o, err) || !add_choices(request, o, err) ||
+        !add_command(request, o, err) || !add_repository(request, o, err) ||
+        !choose_agent(&agent, o, paths, &env, err) ||
+        !add_environment(request, o, agent, &env, err) ||
+        !add_paths(request, "ro", &o->ro, err) || !add_paths(request, "rw", &o->rw, err))
+        return false;
+    jx_set_str(request, "agent", agent->name);
+    jx_set_int(request, "n", o->n);
+    if (o->jobs)
+        jx_set_int(request, "jobs", o->jobs);
+    add_limits(request, o);
+    add_services(request, o);
+    add_terminal(request, o);
+    *ret = steal_json(&request);
+    return true;
+}

@@ -1,0 +1,73 @@
+#include "runner/cmd/cmd.h"
+
+static const struct command agent_commands[] = {
+    {"ls", cmd_agent_ls, "list the agents that Headgate knows and what is installed", "[--json]",
+     NULL, NULL},
+    {"check", cmd_agent_check, "start an installed agent's --version and compare", "NAME", NULL,
+     NULL},
+    {NULL, NULL, NULL, NULL, NULL, NULL},
+};
+
+static const struct command rule_commands[] = {
+    {"add", cmd_rule_add, "add a rule", "[--run R] EFFECT WHAT VALUE... [for AGENT] [in SCOPE]",
+     NULL, NULL},
+    {"ls", cmd_rule_ls, "list the rules", "[--json]", NULL, NULL},
+    {"rm", cmd_rule_rm, "remove rules", "R...", NULL, NULL},
+    {"try", cmd_rule_try, "say what the rules answer to a call",
+     "[--ladder R] [--agent NAME] [--dir DIR] TOOL JSON | -- COMMAND ARG...", NULL, NULL},
+    {"import", cmd_rule_import, "add rules from a file, one a line", "FILE|-", NULL, NULL},
+    {"export", cmd_rule_export, "print the rules, one a line", "", NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL, NULL},
+};
+
+static const struct command gate_commands[] = {
+    {"ls", cmd_gate_ls, "list the calls that wait", "[--all] [--json] [A]", NULL, NULL},
+    {"show", cmd_gate_show, "show a call with its exact arguments", "[--json] C", NULL, NULL},
+    {"approve", cmd_gate_approve, "let calls happen", "[--grant] C... | --all", NULL, NULL},
+    {"deny", cmd_gate_deny, "refuse calls; the agent is told why", "C... --reason TEXT", NULL,
+     NULL},
+    {"log", cmd_gate_log, "print the chained log of decisions", "[--after SEQ] [-n N] [--json]",
+     NULL, NULL},
+    {"stats", cmd_gate_stats, "count calls and decisions", "[--json]", NULL, NULL},
+    {"verify", cmd_gate_verify, "check the chain of the log", "[--json]", NULL, NULL},
+    {"rule", NULL, "add, list, try and remove rules", "add|ls|rm|try|import|export", rule_commands,
+     "ls"},
+    {NULL, NULL, NULL, NULL, NULL, NULL},
+};
+
+const struct command commands[] = {
+    {"run", cmd_run, "start agents, each in its own worktree and box",
+     "[OPTIONS] [PROMPT | -p PROMPT... | --tasks FILE|-] [-- COMMAND ARG...]", NULL, NULL},
+    {"ls", cmd_ls, "list attempts", "[--json] [R]", NULL, NULL},
+    {"show", cmd_show, "show an attempt with its layers, calls and review notes", "[--json] A...",
+     NULL, NULL},
+    {"logs", cmd_logs, "print an attempt's output", "[-f] [--raw] A", NULL, NULL},
+    {"trace", cmd_trace, "list the calls of an attempt with their decisions", "[--json] A", NULL,
+     NULL},
+    {"attach", cmd_attach, "show an interactive agent's live terminal", "A", NULL, NULL},
+    {"enter", cmd_enter, "start a shell in an attempt's box", "A [-- COMMAND ARG...]", NULL, NULL},
+    {"open", cmd_open, "check an attempt's branch out at a folder", "A DIR", NULL, NULL},
+    {"say", cmd_say, "type a line to an interactive agent", "A TEXT", NULL, NULL},
+    {"stop", cmd_stop, "end attempts with all their processes", "A... | --all", NULL, NULL},
+    {"resume", cmd_resume, "start ended attempts again where they were", "[-i] A...", NULL, NULL},
+    {"gate", NULL, "list and decide the calls that wait",
+     "ls|show|approve|deny|log|stats|verify|rule", gate_commands, "ls"},
+    {"diff", cmd_diff, "show what an attempt changed", "[--stat] A", NULL, NULL},
+    {"review", cmd_review, "show what could run on this host after a merge, and the patch",
+     "[--json] A", NULL, NULL},
+    {"conflicts", cmd_conflicts, "try merges without doing them", "[--into BRANCH] [--json] [A...]",
+     NULL, NULL},
+    {"merge", cmd_merge, "bring attempts' work into a branch",
+     "[--squash|--rebase] [--into BRANCH] [--reviewed] [--dry-run] A...", NULL, NULL},
+    {"discard", cmd_discard, "remove attempts with their worktrees and branches", "[--force] A...",
+     NULL, NULL},
+    {"clean", cmd_clean, "remove what no attempt uses any more", "[--dry-run] [--json]", NULL,
+     NULL},
+    {"box", cmd_box, "run a command in a box alone", "[OPTIONS] -- COMMAND ARG...", NULL, NULL},
+    {"agent", NULL, "list and check agents", "ls|check", agent_commands, "ls"},
+    {"doctor", cmd_doctor, "say which layers hold on this machine, by trying them",
+     "[--json] [--require LAYER,...]", NULL, NULL},
+    {"serve", cmd_serve, "start or stop the server (other commands start it by themselves)",
+     "[--foreground|--stop]", NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL, NULL},
+};
