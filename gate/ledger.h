@@ -1,11 +1,14 @@
 /*
  * ledger: the store of calls, rules and the chained log, on a db connection that the caller owns
  * and shares with its own tables. Every function runs inside the caller's transaction when there is
- * one, else in one of its own.
+ * one (which the caller rolls back after a failure), else in one of its own.
  *
  * Every change of a call appends a log row in the same transaction. log.hash = SHA-256 over (prev
  * hash, seq, at_ms, kind, canonical body); ledger_verify finds any changed, missing or reordered
  * row. A cut tail or a full rewrite cannot be seen without an outside anchor (the last hash).
+ * Triggers refuse every UPDATE, DELETE and out-of-order INSERT of log rows.
+ *
+ * Texts are valid UTF-8, as in struct call_request. All of it blocks on the disk.
  */
 #ifndef GATE_LEDGER_H
 #define GATE_LEDGER_H
@@ -24,36 +27,46 @@ struct ledger_call {
     enum call_state state;
     struct call_request request;
     char action[DIGEST_HEX_SIZE], digest[DIGEST_HEX_SIZE];
-    int64_t asked_ms, deadline_ms, decided_ms;
-    char *decided_by, *why, *reason;
-    bool allowed; /* meaning of a decided call */
-    int64_t rule;
+    int64_t asked_ms, deadline_ms, decided_ms; /* 0: none */
+    char *decided_by, *why, *reason;           /* "" when not decided */
+    bool allowed;                              /* meaning of a decided call */
+    int64_t rule;                              /* 0: none */
 };
+#define LEDGER_CALL_INIT \
+    {                    \
+        0                \
+    }
+#define AUTO_LEDGER_CALL __attribute__((cleanup(ledger_call_release)))
 void ledger_call_release(struct ledger_call *c);
-json_t *
-ledger_call_json(const struct ledger_call *c); /* CALL of runner/PROTOCOL.md, arguments whole */
+/* CALL of runner/PROTOCOL.md, arguments whole. `id` is "c12", `rule` a number or null, `subagent`
+ * an object or null; members that a call in its state does not have are null. */
+json_t *ledger_call_json(const struct ledger_call *c);
 
-/* Insert an asked call as pending (idempotent by attempt and local number). When a one-shot grant
- * for this attempt and action exists it is used up and the call is approved at once (state tells).
- */
+/* Insert an asked call as pending (idempotent by attempt and local number; the same number with
+ * another digest is ERR_CONFLICT). When a one-shot grant for this attempt and action exists it is
+ * used up and the call is approved at once (state tells). */
 bool ledger_ask(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local,
                 const struct call_request *r, int64_t asked_ms, int64_t deadline_ms,
                 struct err *err) WARN_UNUSED;
-/* Record a call that the keeper decided from its policy (final at once; idempotent). */
+/* Record a call that the keeper decided from its policy: final at once, an allowed one as consumed
+ * (its keeper tells nothing else of it that matters); idempotent. Counts the use of the rule. */
 bool ledger_record_decided(int64_t *ret_id, struct db *db, const char *attempt, int64_t local,
                            const struct call_request *r, int64_t at_ms, bool allowed,
                            const char *why, int64_t rule, const char *reason,
                            struct err *err) WARN_UNUSED;
 
 enum ledger_outcome { LEDGER_WON, LEDGER_LOST, LEDGER_GRANTED };
-/* The one conditional transition. digest NULL: not compared. LEDGER_LOST fills *ret with the call
- * as it is (decided by whom). Approving an expired call makes a one-shot grant (LEDGER_GRANTED); an
- * orphaned one only with grant, else LEDGER_LOST. */
+/* The one conditional transition. digest NULL: not compared; another digest than the call's is
+ * ERR_CONFLICT. LEDGER_LOST fills *ret with the call as it is (decided by whom). Approving an
+ * expired call makes a one-shot grant for its attempt and action (LEDGER_GRANTED); an orphaned one
+ * only with grant, else LEDGER_LOST. Making a grant that exists already is LEDGER_GRANTED too, and
+ * there is still one. ERR_NOT_FOUND: no such call. */
 bool ledger_decide(enum ledger_outcome *ret_outcome, struct ledger_call *ret, struct db *db,
                    int64_t id, const char *digest, bool allow, const char *reason, const char *by,
                    const char *why, bool grant, int64_t at_ms, struct err *err) WARN_UNUSED;
 /* consumed, expired, orphaned as told by the keeper (idempotent; an impossible one is ignored and
- * logged). */
+ * logged). An approved call that expires was approved too late to be delivered: it is expired, and
+ * the approval becomes a one-shot grant. ERR_NOT_FOUND: no such call. */
 bool ledger_settle(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local,
                    enum call_event event, int64_t at_ms, struct err *err) WARN_UNUSED;
 /* All pending and approved-but-not-consumed calls of an attempt become orphaned (its keeper is
@@ -65,17 +78,21 @@ bool ledger_get(struct ledger_call *ret, struct db *db, int64_t id, struct err *
 bool ledger_find(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local,
                  struct err *err) WARN_UNUSED;
 /* JSON array of CALL, oldest first. state_mask of 1 << state (0: all); attempt NULL: all; limit 0:
- * 1000 newest. */
+ * the 1000 newest, else the newest limit. */
 bool ledger_list(json_t **ret, struct db *db, unsigned state_mask, const char *attempt,
                  int64_t limit, struct err *err) WARN_UNUSED;
+/* attempt NULL: of all. */
 bool ledger_count_pending(int64_t *ret, struct db *db, const char *attempt,
                           struct err *err) WARN_UNUSED;
 
+/* Store a rule. One of the same text that is in force keeps its number. A scope without its value
+ * (`in repo` as typed) is ERR_USAGE: the caller fills it in. */
 bool ledger_rule_add(int64_t *ret_id, struct db *db, const struct rule *rule, const char *by,
                      int64_t at_ms, struct err *err) WARN_UNUSED;
+/* Take a rule out of force; its row stays for the calls that it decided. ERR_NOT_FOUND. */
 bool ledger_rule_rm(struct db *db, int64_t id, const char *by, int64_t at_ms,
                     struct err *err) WARN_UNUSED;
-/* Array of {id,text,by,made_ms,last_used_ms,count}. */
+/* Array of {id,text,by,made_ms,last_used_ms,count}, in force, oldest first. */
 bool ledger_rule_list(json_t **ret, struct db *db, struct err *err) WARN_UNUSED;
 /* Rules whose scope holds for this attempt; caller releases each and frees the array. */
 bool ledger_rules_for(struct rule **ret, size_t *ret_n, struct db *db, const char *run,
@@ -84,10 +101,11 @@ bool ledger_rules_for(struct rule **ret, size_t *ret_n, struct db *db, const cha
 /* Append a row of another kind (run created, ladder set, ...). body borrowed. */
 bool ledger_log(struct db *db, const char *kind, const json_t *body, int64_t at_ms,
                 struct err *err) WARN_UNUSED;
+/* Array of {seq,at_ms,kind,body,hash} after number `after`, at most limit (0: 1000). */
 bool ledger_log_list(json_t **ret, struct db *db, int64_t after, int64_t limit,
                      struct err *err) WARN_UNUSED;
 /* *ret_bad_seq 0: whole. Else the first bad row and why. ret_tail: hash of the last row, the anchor
- * to export. */
+ * to export ("" of an empty log). */
 bool ledger_verify(int64_t *ret_rows, int64_t *ret_bad_seq, struct buf *ret_why,
                    char ret_tail[DIGEST_HEX_SIZE], struct db *db, struct err *err) WARN_UNUSED;
 
