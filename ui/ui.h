@@ -17,7 +17,7 @@ struct ui_join {
     struct strv argv, env;
     const char *cwd;
 };
-/* Show the agent's live terminal (join NULL) or a joined process until detach (Ctrl-\ then d... shown in the first line) or its
+/* Show the agent's live terminal (join NULL) or a joined process until detach (Ctrl-] then d, shown in the last line) or its
  * end. *ret_status: its exit status, or -1 after a detach. Redraws cells of libvterm, never raw bytes of the box. */
 bool ui_attach(int *ret_status, const char *keeper_socket, const struct ui_join *join, struct err *err) WARN_UNUSED;
 

@@ -59,7 +59,7 @@ BEGIN {
     generated["sandbox_filter.h"] = "^sandbox/"
 
     # Matched against "layer:path".
-    only["uv.h"] = "^(runner|commands):"
+    only["uv.h"] = "^(runner|commands):|:ui/host"
     only["git2.h"] = "^worktree:"
     only["sqlite3.h"] = ":runner/base/db[.]c$"
     only["seccomp.h"] = "^sandbox:"

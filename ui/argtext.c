@@ -1,0 +1,95 @@
+#include "ui/argtext.h"
+
+#include <string.h>
+
+#include "runner/base/jx.h"
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+
+enum { BRIEF_BYTES = 512 };
+
+static void add_pad(struct buf *out, int columns)
+{
+    for (int i = 0; i < columns; i++)
+        buf_addch(out, ' ');
+}
+
+static void add_string(struct buf *out, const char *text, size_t len, int indent)
+{
+    for (size_t at = 0;;) {
+        const char *end = memchr(text + at, '\n', len - at);
+        size_t n = end ? (size_t)(end - text) - at : len - at;
+        buf_adds(out, " | ");
+        text_sanitise(out, text + at, n, TEXT_EXACT);
+        buf_addch(out, '\n');
+        if (!end)
+            return;
+        at += n + 1;
+        add_pad(out, indent);
+    }
+}
+
+static void add_value(struct buf *out, const json_t *value, int indent)
+{
+    if (json_is_string(value)) {
+        add_string(out, json_string_value(value), json_string_length(value), indent);
+        return;
+    }
+    AUTO_BUF struct buf json = BUF_INIT;
+    jx_canonical(&json, value);
+    buf_adds(out, " = ");
+    /* JSON escapes its own backslashes; what is escaped here on top, \u{...}, is no JSON. */
+    text_sanitise(out, json.ptr, json.len, 0);
+    buf_addch(out, '\n');
+}
+
+void argtext(struct buf *out, const json_t *args)
+{
+    if (!json_is_object(args)) {
+        add_value(out, args, 0);
+        return;
+    }
+    int widest = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)args, key, value) {
+        AUTO_BUF struct buf name = BUF_INIT;
+        text_sanitise(&name, key, strlen(key), TEXT_EXACT);
+        int width = text_width(name.ptr, name.len);
+        if (width > widest && width <= 24)
+            widest = width;
+    }
+    json_object_foreach((json_t *)args, key, value) {
+        AUTO_BUF struct buf name = BUF_INIT;
+        text_sanitise(&name, key, strlen(key), TEXT_EXACT);
+        int width = text_width(name.ptr, name.len);
+        buf_add(out, name.ptr, name.len);
+        add_pad(out, widest - width);
+        add_value(out, value, width > widest ? width : widest);
+    }
+    if (json_object_size(args) == 0)
+        buf_adds(out, "(no arguments)\n");
+}
+
+void argtext_brief(struct buf *out, const json_t *args)
+{
+    static const char *const telling[] = {"command", "cmd", "argv", "file_path", "path", "url", "host", "pattern", "query"};
+    const json_t *value = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(telling) && !value; i++)
+        value = json_object_get(args, telling[i]);
+    const char *key;
+    json_t *member;
+    json_object_foreach((json_t *)args, key, member) {
+        if (!value && json_is_string(member))
+            value = member;
+    }
+    if (json_is_string(value)) {
+        size_t len = json_string_length(value);
+        text_sanitise(out, json_string_value(value), len < BRIEF_BYTES ? len : BRIEF_BYTES, TEXT_EXACT);
+        return;
+    }
+    AUTO_BUF struct buf json = BUF_INIT;
+    if (value || args)
+        jx_canonical(&json, value ? value : args);
+    text_sanitise(out, json.ptr, json.len < BRIEF_BYTES ? json.len : BRIEF_BYTES, 0);
+}
