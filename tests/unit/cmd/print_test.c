@@ -1,0 +1,323 @@
+/*
+ * Golden texts of every printer, at 80 columns and unbounded.
+ */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+#include "runner/cmd/print_attempts.h"
+#include "runner/cmd/print_calls.h"
+#include "runner/cmd/print_diff.h"
+#include "runner/cmd/print_doctor.h"
+#include "runner/cmd/print_gate.h"
+#include "runner/cmd/print_merge.h"
+
+static const struct print narrow = {.columns = 80, .now_ms = 1000000};
+static const struct print wide = {.columns = 0, .now_ms = 1000000};
+
+static json_t *parse(const char *text)
+{
+    json_t *value = NULL;
+    struct err err = ERR_INIT;
+    if (!jx_parse(&value, text, strlen(text), &err))
+        fail_msg("%s", err.text);
+    return value;
+}
+
+static const char attempts_json[] =
+    "[{\"id\":\"3.1\",\"state\":\"running\",\"outcome\":null,\"agent\":\"claude\","
+    "\"title\":\"Fix the parser so that it takes every form that was ever written down\","
+    "\"started_ms\":940000,\"commits\":2,\"files\":5,\"dirty\":true,\"pending\":1},"
+    "{\"id\":\"3.2\",\"state\":\"done\",\"outcome\":\"failed\",\"agent\":\"claude\",\"title\":\"b\\u001b[2J\","
+    "\"exit_status\":3,\"error\":\"the agent gave up\",\"branch\":\"headgate/3/2\","
+    "\"started_ms\":1000,\"ended_ms\":61000,\"commits\":0,\"files\":0,\"pending\":0},"
+    "{\"id\":\"3.3\",\"state\":\"done\",\"outcome\":\"ok\",\"agent\":\"claude\",\"title\":\"c\","
+    "\"branch\":\"headgate/3/3\",\"review\":[\"executable\\tbin/x\"],"
+    "\"started_ms\":1000,\"ended_ms\":2000,\"commits\":1,\"files\":1},"
+    "{\"id\":\"3.4\",\"state\":\"queued\",\"agent\":\"claude\",\"title\":\"d\"}]";
+
+static void lists_attempts(void **state)
+{
+    (void)state;
+    AUTO_JSON json_t *attempts = parse(attempts_json);
+    AUTO_BUF struct buf out = BUF_INIT;
+    print_attempts(&out, &narrow, attempts);
+    assert_string_equal(
+        out.ptr,
+        "ID   STATE   AGENT   TIME   COMMITS  FILES  ASKS  TASK\n"
+        "3.1  asks    claude  1m00s  2        5*     1     Fix the parser so that it tak\xe2\x80\xa6\n"
+        "3.2  failed  claude  1m00s                        b\\e[2J\n"
+        "3.3  ok      claude  1s     1        1            c\n"
+        "3.4  queued  claude                               d\n");
+    for (const char *line = out.ptr; *line;) {
+        size_t len = strcspn(line, "\n");
+        assert_true(text_width(line, len) <= narrow.columns);
+        line += len + 1;
+    }
+}
+
+static void tells_how_to_begin(void **state)
+{
+    (void)state;
+    AUTO_JSON json_t *none = json_array();
+    AUTO_BUF struct buf out = BUF_INIT;
+    print_attempts(&out, &narrow, none);
+    assert_string_equal(out.ptr, "no attempts yet; start some: headgate run -n 4 'PROMPT'\n");
+}
+
+static void sums_up_a_run(void **state)
+{
+    (void)state;
+    AUTO_JSON json_t *attempts = parse(attempts_json);
+    AUTO_BUF struct buf out = BUF_INIT;
+    json_array_remove(attempts, 3);
+    json_array_remove(attempts, 0);
+    print_run_summary(&out, &narrow, attempts);
+    assert_string_equal(
+        out.ptr,
+        "ID   RESULT  TIME   COMMITS  FILES  REVIEW  BRANCH\n"
+        "3.2  failed  1m00s                          headgate/3/2\n"
+        "3.3  ok      1s     1        1      1       headgate/3/3\n"
+        "3.2: failed with exit code 3: the agent gave up (headgate logs 3.2)\n"
+        "next: headgate review 3.3, then headgate merge 3.3 or headgate discard 3.3\n");
+}
+
+static void heads_a_run(void **state)
+{
+    (void)state;
+    AUTO_JSON json_t *created = parse(
+        "{\"run\":3,\"attempts\":[{},{}],\"rung\":\"edits\",\"rung_why\":\"no seccomp\","
+        "\"base\":{\"oid\":\"0123456789abcdef\",\"ref\":\"main\",\"subject\":\"s\"},"
+        "\"network\":\"off\",\"jobs\":2,\"layers\":["
+        "{\"name\":\"user\",\"state\":\"active\",\"mechanism\":\"m\",\"reason\":\"\"},"
+        "{\"name\":\"seccomp\",\"state\":\"unavailable\",\"mechanism\":\"\",\"reason\":\"old kernel\"}]}");
+    AUTO_BUF struct buf out = BUF_INIT;
+    print_run_header(&out, &wide, created);
+    assert_string_equal(out.ptr,
+                        "run 3: ladder edits (no seccomp); base main 0123456789; network off; "
+                        "layers: 1 active, seccomp unavailable\n"
+                        "  seccomp   unavailable  old kernel\n"
+                        "2 attempts, at most 2 at once\n");
+}
+
+static void shows_an_attempt(void **state)
+{
+    (void)state;
+    AUTO_JSON json_t *attempts = parse(attempts_json);
+    json_t *a = json_array_get(attempts, 2);
+    jx_set_str(a, "task", "first\n  second\t\033x\n");
+    jx_set_str(a, "base", "0123456789abcdef");
+    jx_set_str(a, "base_ref", "main");
+    AUTO_BUF struct buf out = BUF_INIT;
+    print_attempt(&out, &narrow, a);
+    assert_string_equal(out.ptr, "3.3 ok\n"
+                                 "  agent:      claude\n"
+                                 "  time:       1s\n"
+                                 "  branch:     headgate/3/3\n"
+                                 "  base:       0123456789 (main)\n"
+                                 "  work:       1 commit, 1 file\n"
+                                 "  task:\n"
+                                 "    first\n"
+                                 "      second        \\ex\n"
+                                 "3.3: 1 change that could run on this host next\n"
+                                 "WHY         PATH\n"
+                                 "executable  bin/x\n");
+}
+
+static const char calls_json[] =
+    "[{\"id\":\"c12\",\"attempt\":\"3.1\",\"state\":\"pending\",\"agent\":\"claude\",\"tool\":\"Bash\","
+    "\"args\":{\"command\":\"git push\\n--force\",\"timeout\":5},\"cwd\":\"/w\",\"asked_ms\":990000,"
+    "\"deadline_ms\":1050000,\"digest\":\"ab\"},"
+    "{\"id\":\"c11\",\"attempt\":\"3.1\",\"state\":\"consumed\",\"tool\":\"Read\",\"args\":{\"x\":[1]},"
+    "\"asked_ms\":980000,\"decided_by\":\"ann\",\"why\":\"person\","
+    "\"subagent\":{\"id\":\"s1\",\"type\":\"explorer\",\"depth\":1}},"
+    "{\"id\":\"c10\",\"attempt\":\"3.1\",\"state\":\"denied\",\"tool\":\"Bash\",\"args\":{\"command\":\"sudo x\"},"
+    "\"asked_ms\":970000,\"why\":\"floor\",\"reason\":\"not here\"}]";
+
+static void lists_calls(void **state)
+{
+    (void)state;
+    AUTO_JSON json_t *calls = parse(calls_json);
+    AUTO_BUF struct buf out = BUF_INIT, none = BUF_INIT;
+    print_calls(&out, &narrow, calls);
+    assert_string_equal(out.ptr,
+                        "CALL  ATTEMPT  STATE     ASKED  LEFT  WHAT\n"
+                        "c12   3.1      pending   10s    50s   Bash: git push\\n--force\n"
+                        "c11   3.1      approved  20s          Read: {\"x\":[1]}\n"
+                        "c10   3.1      denied    30s          Bash: sudo x\n");
+    AUTO_JSON json_t *empty = json_array();
+    print_calls(&none, &narrow, empty);
+    assert_string_equal(none.ptr, "nothing waits\n");
+}
+
+static void shows_exact_arguments(void **state)
+{
+    (void)state;
+    AUTO_JSON json_t *calls = parse(calls_json);
+    AUTO_BUF struct buf out = BUF_INIT;
+    print_call(&out, &narrow, json_array_get(calls, 0));
+    assert_string_equal(out.ptr, "c12 pending\n"
+                                 "  attempt:    3.1\n"
+                                 "  agent:      claude\n"
+                                 "  tool:       Bash\n"
+                                 "  folder:     /w\n"
+                                 "  asked:      1970-01-01 00:16:30\n"
+                                 "  deadline:   1970-01-01 00:17:30\n"
+                                 "  digest:     ab\n"
+                                 "  arguments:\n"
+                                 "    command:\n"
+                                 "      git push\n"
+                                 "      --force\n"
+                                 "    timeout:\n"
+                                 "      5\n"
+                                 "\n"
+                                 "headgate gate approve c12\n"
+                                 "headgate gate deny c12 --reason TEXT\n");
+}
+
+static void escapes_arguments_reversibly(void **state)
+{
+    (void)state;
+    AUTO_JSON json_t *call =
+        parse("{\"id\":\"c1\",\"state\":\"denied\",\"args\":{\"command\":\"a\\\\n\\u001b\\u202e\\tb\"}}");
+    AUTO_BUF struct buf out = BUF_INIT;
+    print_call(&out, &narrow, call);
+    assert_non_null(strstr(out.ptr, "      a\\\\n\\e\\u{202e}\\tb\n"));
+}
+
+static void traces_in_time_order(void **state)
+{
+    (void)state;
+    AUTO_JSON json_t *calls = parse(calls_json);
+    AUTO_BUF struct buf out = BUF_INIT;
+    print_trace(&out, &wide, calls);
+    assert_string_equal(
+        out.ptr,
+        "TIME      CALL  AGENT     DECISION                  WHAT\n"
+        "00:16:10  c10             denied (floor): not here  Bash: sudo x\n"
+        "00:16:20  c11   explorer  approved by ann           Read: {\"x\":[1]}\n"
+        "00:16:30  c12             asks                      Bash: git push\\n--force\n");
+}
+
+static void colours_only_when_told(void **state)
+{
+    (void)state;
+    const struct print colour = {.columns = 80, .color = true, .now_ms = 1000000};
+    AUTO_JSON json_t *calls = parse(calls_json);
+    AUTO_BUF struct buf plain = BUF_INIT, out = BUF_INIT;
+    print_call_decided(&plain, &narrow, json_array_get(calls, 1));
+    print_call_decided(&out, &colour, json_array_get(calls, 1));
+    assert_string_equal(plain.ptr, "c11 approved: 3.1 Read: {\"x\":[1]}\n");
+    assert_string_equal(out.ptr,
+                        "\033[1mc11\033[0m \033[32mapproved\033[0m: 3.1 Read: {\"x\":[1]}\n");
+}
+
+static void makes_a_patch_safe(void **state)
+{
+    (void)state;
+    static const char patch[] = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+\033]0;b\a\n"
+                                "diff --git a/y b/y\n--- a/y\n";
+    const struct print colour = {.columns = 80, .color = true};
+    AUTO_BUF struct buf plain = BUF_INIT, out = BUF_INIT;
+    print_diff(&plain, &narrow, patch, strlen(patch));
+    assert_string_equal(plain.ptr, "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n"
+                                   "+\\e]0;b\\x07\ndiff --git a/y b/y\n--- a/y\n");
+    print_diff(&out, &colour, patch, strlen(patch));
+    assert_non_null(strstr(out.ptr, "\033[1m--- a/y\033[0m\n"));
+    assert_non_null(strstr(out.ptr, "\033[31m-a\033[0m\n\033[32m+\\e]0;b\\x07\033[0m\n"));
+}
+
+static void prints_the_gate(void **state)
+{
+    (void)state;
+    AUTO_JSON json_t *rows = parse("[{\"seq\":1,\"at_ms\":1000,\"hash\":\"0123456789abcdef\","
+                                   "\"kind\":\"asked\",\"body\":{\"call\":\"c1\"}}]");
+    AUTO_JSON json_t *rules = parse("[{\"id\":4,\"text\":\"allow command git status\",\"by\":\"ann\","
+                                    "\"made_ms\":1000,\"count\":0,\"last_used_ms\":0}]");
+    AUTO_JSON json_t *broken =
+        parse("{\"ok\":false,\"rows\":9,\"bad\":{\"seq\":5,\"why\":\"changed\"}}");
+    AUTO_JSON json_t *whole = parse("{\"ok\":true,\"rows\":1,\"tail\":\"ff\"}");
+    AUTO_JSON json_t *stats = parse("{\"calls\":{\"pending\":1,\"denied\":2},\"rules\":3}");
+    AUTO_BUF struct buf log = BUF_INIT, list = BUF_INIT, bad = BUF_INIT, good = BUF_INIT;
+    AUTO_BUF struct buf counts = BUF_INIT;
+    print_gate_log(&log, &narrow, rows);
+    assert_string_equal(log.ptr,
+                        "SEQ  TIME                 HASH          KIND   WHAT\n"
+                        "1    1970-01-01 00:00:01  0123456789ab  asked  {\"call\":\"c1\"}\n");
+    print_rules(&list, &narrow, rules);
+    assert_string_equal(list.ptr, "ID  MADE                 BY   USED  LAST USED  RULE\n"
+                                  "4   1970-01-01 00:00:01  ann                   allow command git status\n");
+    print_gate_verify(&bad, &narrow, broken);
+    assert_string_equal(bad.ptr, "the log is broken at row 5: changed\n");
+    print_gate_verify(&good, &narrow, whole);
+    assert_true(strncmp(good.ptr, "whole: 1 row, each follows from the one before\nlast hash: ff\n", 60) == 0);
+    print_gate_stats(&counts, &narrow, stats);
+    assert_string_equal(counts.ptr, "calls\n  pending        1\n  denied         2\nrules          3\n");
+}
+
+static void prints_merges_and_cleaning(void **state)
+{
+    (void)state;
+    AUTO_JSON json_t *trials =
+        parse("[{\"what\":\"1.1\",\"into\":\"main\",\"conflicts\":[]},"
+              "{\"what\":\"1.1\",\"into\":\"1.2\",\"conflicts\":[\"a.c\",\"b\\u001b.c\"]}]");
+    AUTO_JSON json_t *cleaned =
+        parse("{\"removed\":[{\"what\":\"base\",\"path\":\"/s/b\",\"bytes\":3670016},"
+              "{\"what\":\"log\",\"path\":\"/s/l\",\"bytes\":12}]}");
+    AUTO_BUF struct buf out = BUF_INIT, clean = BUF_INIT;
+    print_conflicts(&out, &narrow, trials);
+    assert_string_equal(out.ptr, "MERGE  INTO  CONFLICTS\n"
+                                 "1.1    main  none\n"
+                                 "1.1    1.2   a.c, b\\e.c\n");
+    print_cleaned(&clean, &narrow, cleaned, true);
+    assert_string_equal(clean.ptr, "WHAT  SIZE     PATH\n"
+                                   "base  3.5 MiB  /s/b\n"
+                                   "log   12 B     /s/l\n"
+                                   "would free 3.5 MiB\n");
+}
+
+static void prints_the_doctor(void **state)
+{
+    (void)state;
+    AUTO_JSON json_t *report =
+        parse("{\"platform\":\"Linux 6.1\",\"ladder\":\"auto\",\"ladder_why\":\"all hold\",\"layers\":["
+              "{\"name\":\"user\",\"state\":\"active\",\"mechanism\":\"user namespace\",\"reason\":\"\"},"
+              "{\"name\":\"limits\",\"state\":\"degraded\",\"mechanism\":\"rlimits\",\"reason\":\"no cgroup\"}]}");
+    AUTO_BUF struct buf out = BUF_INIT;
+    print_doctor(&out, &narrow, report);
+    assert_string_equal(out.ptr, "Linux 6.1; layers of a box: 1 active, limits degraded\n"
+                                 "  user      active       user namespace\n"
+                                 "  limits    degraded     rlimits; no cgroup\n"
+                                 "ladder without --ladder: auto, all hold\n"
+                                 "macOS, Windows: not built, not enforced\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_attempts),
+        cmocka_unit_test(tells_how_to_begin),
+        cmocka_unit_test(sums_up_a_run),
+        cmocka_unit_test(heads_a_run),
+        cmocka_unit_test(shows_an_attempt),
+        cmocka_unit_test(lists_calls),
+        cmocka_unit_test(shows_exact_arguments),
+        cmocka_unit_test(escapes_arguments_reversibly),
+        cmocka_unit_test(traces_in_time_order),
+        cmocka_unit_test(colours_only_when_told),
+        cmocka_unit_test(makes_a_patch_safe),
+        cmocka_unit_test(prints_the_gate),
+        cmocka_unit_test(prints_merges_and_cleaning),
+        cmocka_unit_test(prints_the_doctor),
+    };
+    setenv("TZ", "UTC", 1);
+    tzset();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
