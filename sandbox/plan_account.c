@@ -34,6 +34,12 @@ static bool is_plain(const char *name)
     return name && *name && !strpbrk(name, ":\n");
 }
 
+char *plan_account_name(uid_t uid)
+{
+    const struct passwd *entry = find_account(uid);
+    return xstrdup(entry && is_plain(entry->pw_name) ? entry->pw_name : "agent");
+}
+
 static void add_passwd(struct buf *plan, const struct box_spec *spec)
 {
     AUTO_BUF struct buf text = BUF_INIT;

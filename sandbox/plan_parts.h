@@ -13,6 +13,9 @@ bool plan_add_system(struct buf *plan, const struct box_spec *spec, struct err *
 /* plan_account.c: /etc/passwd, group, hosts and hostname, generated: the box knows its own account. */
 void plan_add_account(struct buf *plan, const struct box_spec *spec);
 
+/* The name that an account has in the box. Allocated. */
+char *plan_account_name(uid_t uid);
+
 /* plan.c: the plan of a further process (box_join). */
 void plan_join(struct buf *plan, const struct strv *argv, const struct strv *env, const char *cwd,
                uint16_t cols, uint16_t rows);
