@@ -26,6 +26,7 @@ bool wt_engine_parse(enum wt_engine *ret, const char *name, struct err *err) WAR
 struct wt_repo {
     char *toplevel;   /* root of the main or linked worktree it was opened from; NULL when bare */
     char *common_dir; /* absolute: what all worktrees share */
+    char *git_dir;    /* absolute: common_dir, or that linked worktree's own folder */
     char *object_format; /* "sha1", "sha256" */
     bool is_bare, is_shallow;
     char *subdir;     /* path of the opened folder below toplevel, "" at the top */
@@ -36,7 +37,7 @@ struct wt_repo {
  * reason. A repository with no commit opens; wt_resolve then fails. */
 bool wt_repo_open(struct wt_repo *ret, const char *path, struct err *err) WARN_UNUSED;
 void wt_repo_release(struct wt_repo *repo);
-#define WT_REPO_INIT {0}
+#define WT_REPO_INIT {.toplevel = NULL}
 #define AUTO_WT_REPO __attribute__((cleanup(wt_repo_release)))
 
 struct wt_commit {
@@ -85,7 +86,8 @@ struct wt_attempt {
     gid_t gid;
 };
 void wt_attempt_release(struct wt_attempt *a);
-#define WT_ATTEMPT_INIT {0}
+#define WT_ATTEMPT_INIT {.id = NULL, .uid = (uid_t)-1, .gid = (gid_t)-1}
+#define AUTO_WT_ATTEMPT __attribute__((cleanup(wt_attempt_release)))
 
 struct wt_create {
     const char *id;

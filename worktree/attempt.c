@@ -1,0 +1,258 @@
+#include "worktree/attempt.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+#include "worktree/face.h"
+#include "worktree/fault.h"
+#include "worktree/record.h"
+#include "worktree/refs.h"
+
+static const char *const engine_names[] = {
+    [WT_ENGINE_OVERLAY] = "overlay",
+    [WT_ENGINE_CHECKOUT] = "checkout",
+};
+
+static const char *const op_names[] = {
+    [OP_NONE] = "none",
+    [OP_CREATE] = "create",
+    [OP_HARVEST] = "harvest",
+    [OP_DISCARD] = "discard",
+};
+
+const char *wt_engine_name(enum wt_engine engine)
+{
+    return engine_names[engine];
+}
+
+bool wt_engine_parse(enum wt_engine *ret, const char *name, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(engine_names); i++)
+        if (strcmp(name, engine_names[i]) == 0) {
+            *ret = (enum wt_engine)i;
+            return true;
+        }
+    return err_set(err, ERR_USAGE, "%s is no engine; there are overlay and checkout", name);
+}
+
+void wt_commit_release(struct wt_commit *c)
+{
+    free(c->ref);
+    free(c->subject);
+    *c = (struct wt_commit){.ref = NULL};
+}
+
+void wt_attempt_release(struct wt_attempt *a)
+{
+    char *const owned[] = {a->id,   a->dir,    a->repo,    a->toplevel, a->branch, a->engine_why,
+                           a->tree, a->gitdir, a->gitfile, a->lower,    a->upper,  a->work};
+    for (size_t i = 0; i < ARRAY_LEN(owned); i++)
+        free(owned[i]);
+    strv_release(&a->objects_ro);
+    *a = (struct wt_attempt)WT_ATTEMPT_INIT;
+}
+
+void attempt_name_paths(struct wt_attempt *a, const char *dir)
+{
+    a->dir = xstrdup(dir);
+    a->tree = fs_join(dir, "tree");
+    a->gitdir = fs_join(dir, "git");
+    a->gitfile = fs_join(dir, "gitfile");
+}
+
+static void set(struct strv *record, const char *key, const char *value)
+{
+    if (value)
+        strv_pushf(record, "%s=%s", key, value);
+}
+
+static void describe(struct strv *record, const struct wt_attempt *a)
+{
+    set(record, "version", "1");
+    set(record, "id", a->id);
+    set(record, "repo", a->repo);
+    set(record, "toplevel", a->toplevel);
+    set(record, "branch", a->branch);
+    set(record, "base", a->base);
+    set(record, "engine", wt_engine_name(a->engine));
+    set(record, "engine_why", a->engine_why);
+    set(record, "lower", a->lower);
+    strv_pushf(record, "uid=%" PRId64, (int64_t)a->uid);
+    strv_pushf(record, "gid=%" PRId64, (int64_t)a->gid);
+    for (size_t i = 0; i < a->objects_ro.n; i++)
+        strv_pushf(record, "objects%zu=%s", i, a->objects_ro.v[i]);
+}
+
+bool attempt_save(const struct wt_attempt *a, struct err *err)
+{
+    AUTO_STRV struct strv record = STRV_INIT;
+    describe(&record, a);
+    return record_save(a->dir, RECORD_ATTEMPT, &record, err);
+}
+
+static char *copy_of(const struct strv *record, const char *key)
+{
+    const char *value = strv_env_get(record, key);
+    return value ? xstrdup(value) : NULL;
+}
+
+static bool parse(struct wt_attempt *a, const struct strv *record, const char *dir, struct err *err)
+{
+    const char *base = record_get(record, "base");
+    a->id = copy_of(record, "id");
+    a->repo = copy_of(record, "repo");
+    a->toplevel = copy_of(record, "toplevel");
+    a->branch = copy_of(record, "branch");
+    a->engine_why = copy_of(record, "engine_why");
+    attempt_name_paths(a, dir);
+    if (!a->id || !a->repo || !a->branch || strlen(base) >= sizeof(a->base) ||
+        strcmp(record_get(record, "version"), "1") != 0)
+        return err_set(err, ERR_FORMAT, "the record of the attempt in %s is damaged or newer", dir);
+    memcpy(a->base, base, strlen(base) + 1);
+    a->uid = (uid_t)strtoll(record_get(record, "uid"), NULL, 10);
+    a->gid = (gid_t)strtoll(record_get(record, "gid"), NULL, 10);
+    a->lower = copy_of(record, "lower");
+    if (a->lower) {
+        a->upper = fs_join(dir, "upper");
+        a->work = fs_join(dir, "work");
+    }
+    for (size_t i = 0;; i++) {
+        AUTO_FREE char *key = xasprintf("objects%zu", i);
+        const char *path = strv_env_get(record, key);
+        if (!path)
+            break;
+        strv_push(&a->objects_ro, path);
+    }
+    return wt_engine_parse(&a->engine, record_get(record, "engine"), err);
+}
+
+static bool load(struct wt_attempt *ret, struct strv *record, bool *ret_found, const char *dir,
+                 const char *name, struct err *err)
+{
+    AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
+    if (!record_load(record, ret_found, dir, name, err) ||
+        (*ret_found && !parse(&a, record, dir, err)))
+        return false;
+    *ret = a;
+    a = (struct wt_attempt)WT_ATTEMPT_INIT;
+    return true;
+}
+
+bool wt_load(struct wt_attempt *ret, const char *dir, struct err *err)
+{
+    AUTO_STRV struct strv record = STRV_INIT;
+    bool is_found;
+    AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
+    if (!load(&a, &record, &is_found, dir, RECORD_ATTEMPT, err))
+        return false;
+    if (!is_found)
+        return err_set(err, ERR_NOT_FOUND, "there is no worktree of an attempt in %s", dir);
+    *ret = a;
+    a = (struct wt_attempt)WT_ATTEMPT_INIT;
+    return true;
+}
+
+bool attempt_begin(const struct wt_attempt *a, enum attempt_op op, const char *extra,
+                   struct err *err)
+{
+    AUTO_STRV struct strv record = STRV_INIT;
+    describe(&record, a);
+    set(&record, "op", op_names[op]);
+    if (extra)
+        strv_push(&record, extra);
+    return record_save(a->dir, RECORD_JOURNAL, &record, err);
+}
+
+bool attempt_end(const struct wt_attempt *a, struct err *err)
+{
+    return record_remove(a->dir, RECORD_JOURNAL, err);
+}
+
+/* Everything in the folder but the journal, which goes last. */
+static bool clear_folder(const char *dir, struct err *err)
+{
+    AUTO_DIR DIR *entries = opendir(dir);
+    if (!entries)
+        return errno == ENOENT || err_sys(err, errno, "cannot list %s", dir);
+    for (const struct dirent *e; (e = readdir(entries));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+            strcmp(e->d_name, RECORD_JOURNAL) != 0 &&
+            !fs_remove_tree(dirfd(entries), e->d_name, err))
+            return false;
+    return true;
+}
+
+/* Our transaction creates `harvested` before the branch: without it the branch is somebody else's.
+ */
+static bool undo_refs(const struct wt_attempt *a, struct err *err)
+{
+    AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
+    AUTO_BUF struct buf tx = BUF_INIT;
+    if (!refs_list_attempt(&refs, a->repo, a->branch, err))
+        return false;
+    AUTO_FREE char *public = xasprintf("refs/heads/%s", a->branch);
+    AUTO_FREE char *mark = xasprintf(REFS_OWN "%s/harvested", refs_attempt_part(a->branch));
+    if (!refs_find(&refs, mark))
+        return true;
+    for (size_t i = 0; i < refs.n; i++)
+        if (strcmp(refs.v[i].name, public) != 0 || strcmp(refs.v[i].oid, a->base) == 0)
+            refs_tx_delete(&tx, refs.v[i].name, refs.v[i].oid);
+    return refs_tx_run(&tx, a->repo, "headgate: undo", err);
+}
+
+bool attempt_undo_create(const struct wt_attempt *a, struct err *err)
+{
+    return undo_refs(a, err) && face_remove(a->repo, a->dir, err) && clear_folder(a->dir, err) &&
+           attempt_end(a, err);
+}
+
+bool attempt_finish_discard(const struct wt_attempt *a, struct err *err)
+{
+    AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
+    AUTO_BUF struct buf tx = BUF_INIT;
+    if (!refs_list_attempt(&refs, a->repo, a->branch, err))
+        return false;
+    for (size_t i = 0; i < refs.n; i++)
+        refs_tx_delete(&tx, refs.v[i].name, refs.v[i].oid);
+    return wt_fault(err) && face_remove(a->repo, a->dir, err) && wt_fault(err) &&
+           refs_tx_run(&tx, a->repo, "headgate: discard", err) && wt_fault(err) &&
+           clear_folder(a->dir, err) && wt_fault(err) && attempt_end(a, err);
+}
+
+bool attempt_sweep_harvest(const char *dir, const char *quarantine, struct err *err)
+{
+    static const char *const names[] = {"scratch", "incoming"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        AUTO_FREE char *path = fs_join(dir, names[i]);
+        if (!fs_remove_tree(AT_FDCWD, path, err))
+            return false;
+    }
+    return !*quarantine || fs_remove_tree(AT_FDCWD, quarantine, err);
+}
+
+bool wt_recover(const char *dir, struct err *err)
+{
+    AUTO_STRV struct strv record = STRV_INIT;
+    AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
+    bool is_found;
+    if (!load(&a, &record, &is_found, dir, RECORD_JOURNAL, err))
+        return false;
+    if (!is_found)
+        return true;
+    const char *op = record_get(&record, "op");
+    AUTO_FREE char *whole = fs_join(dir, RECORD_ATTEMPT);
+    if (strcmp(op, op_names[OP_DISCARD]) == 0)
+        return attempt_finish_discard(&a, err);
+    if (strcmp(op, op_names[OP_CREATE]) == 0 && !fs_exists(whole))
+        return attempt_undo_create(&a, err);
+    if (strcmp(op, op_names[OP_HARVEST]) == 0 &&
+        !attempt_sweep_harvest(dir, record_get(&record, "quarantine"), err))
+        return false;
+    return attempt_end(&a, err);
+}

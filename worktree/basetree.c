@@ -1,0 +1,211 @@
+#include "worktree/basetree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runner/base/digest.h"
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+#include "worktree/fault.h"
+#include "worktree/gitrun.h"
+
+enum { KEY_DIGITS = 8, ATTRIBUTES_BYTES = 1024 * 1024 };
+
+void basetree_release(struct basetree *b)
+{
+    free(b->path);
+    free(b->tree);
+    free(b->index);
+    free(b->face);
+    auto_fd_(&b->lock_fd);
+    *b = (struct basetree)BASETREE_INIT;
+}
+
+static void name_paths(struct basetree *b, const char *path)
+{
+    b->path = xstrdup(path);
+    b->tree = fs_join(path, "tree");
+    b->index = fs_join(path, "index");
+    b->face = fs_join(path, "face");
+}
+
+static bool shapes_content(const char *entry)
+{
+    static const char *const keys[] = {
+        "core.autocrlf",          "core.eol",        "core.symlinks",
+        "core.filemode",          "core.ignorecase", "core.checkroundtripencoding",
+        "core.precomposeunicode",
+    };
+    size_t len = gitcfg_key_len(entry);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        if (strlen(keys[i]) == len && strncmp(entry, keys[i], len) == 0)
+            return true;
+    return strncmp(entry, "filter.", strlen("filter.")) == 0;
+}
+
+static void add_file(struct buf *out, const char *path)
+{
+    struct err ignored = ERR_INIT; /* absent, or unreadable to git as well */
+    if (path && !fs_read_file(out, AT_FDCWD, path, ATTRIBUTES_BYTES, &ignored))
+        buf_addch(out, '\0');
+}
+
+static char *make_key(const struct basetree_want *want)
+{
+    AUTO_BUF struct buf shape = BUF_INIT;
+    for (size_t i = 0; i < want->cfg->entries.n; i++)
+        if (shapes_content(want->cfg->entries.v[i]))
+            buf_add(&shape, want->cfg->entries.v[i], strlen(want->cfg->entries.v[i]) + 1);
+    AUTO_FREE char *user = gitcfg_user_file(want->cfg, "core.attributesfile", "attributes");
+    AUTO_FREE char *info = fs_join(want->repo->common_dir, "info/attributes");
+    add_file(&shape, user);
+    add_file(&shape, info);
+    buf_addf(&shape, "lfs=%d owner=%ld:%ld", want->cfg->has_lfs, (long)want->uid, (long)want->gid);
+    struct digest_part parts[] = {
+        {want->repo->common_dir, strlen(want->repo->common_dir)},
+        {shape.ptr, shape.len},
+    };
+    char hex[DIGEST_HEX_SIZE];
+    digest_parts(hex, parts, ARRAY_LEN(parts));
+    return xasprintf("%s-%.*s", want->oid, KEY_DIGITS, hex);
+}
+
+static bool is_same_file(int fd, const char *path)
+{
+    struct stat open_file, named;
+    return fstat(fd, &open_file) == 0 && stat(path, &named) == 0 &&
+           open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
+}
+
+static bool lock_file(int fd, int how, const char *path, struct err *err)
+{
+    while (flock(fd, how) != 0)
+        if (errno != EINTR)
+            return err_sys(err, errno, "cannot lock %s", path);
+    return true;
+}
+
+/* Whoever removes a base removes its lock file too: a lock on a file that has lost its name counts
+ * for nothing. */
+static bool open_lock(int *ret_fd, const char *path, int how, struct err *err)
+{
+    for (;;) {
+        AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0)
+            return err_sys(err, errno, "cannot open %s", path);
+        if (!lock_file(fd, how, path, err))
+            return false;
+        if (is_same_file(fd, path)) {
+            *ret_fd = steal_fd(&fd);
+            return true;
+        }
+    }
+}
+
+bool basetree_lock(int *ret_fd, const char *bases_dir, const char *key, bool try_only,
+                   struct err *err)
+{
+    AUTO_FREE char *path = xasprintf("%s/%s.lock", bases_dir, key);
+    struct err why = ERR_INIT;
+    if (open_lock(ret_fd, path, LOCK_EX | (try_only ? LOCK_NB : 0), &why))
+        return true;
+    if (try_only && why.sys_errno == EWOULDBLOCK) {
+        *ret_fd = -1;
+        return true;
+    }
+    *err = why;
+    return false;
+}
+
+static bool make_face(const struct basetree_want *want, const struct basetree *b,
+                      const struct buf *paths, struct err *err)
+{
+    AUTO_BUF struct buf ignored = BUF_INIT;
+    if (!fs_copy_file(AT_FDCWD, b->index, AT_FDCWD, b->face, err))
+        return false;
+    struct gitrun g = {
+        .git_dir = want->repo->git_dir,
+        .work_tree = b->tree,
+        .index_file = b->face,
+        .input = paths->ptr,
+        .input_len = paths->len,
+    };
+    const char *const *args = GIT_ARGS("update-index", "--skip-worktree", "-z", "--stdin");
+    return gitrun_out(&ignored, &g, args, err);
+}
+
+static bool make_in(const char *path, const struct basetree_want *want, struct err *err)
+{
+    AUTO_BASETREE struct basetree b = BASETREE_INIT;
+    AUTO_BUF struct buf paths = BUF_INIT;
+    name_paths(&b, path);
+    struct checkout c = {
+        .repo = want->repo,
+        .cfg = want->cfg,
+        .oid = want->oid,
+        .tree = b.tree,
+        .index = b.index,
+        .uid = want->uid,
+        .gid = want->gid,
+    };
+    return fs_mkdirs(b.path, 0700, err) && fs_mkdirs(b.tree, 0755, err) && wt_fault(err) &&
+           checkout_files(&c, &paths, err) && wt_fault(err) && make_face(want, &b, &paths, err);
+}
+
+/* The lock is held: whatever has the temporary name is a leftover. */
+static bool make(const char *path, const struct basetree_want *want, struct err *err)
+{
+    AUTO_FREE char *unfinished = xasprintf("%s.new", path);
+    if (!fs_remove_tree(AT_FDCWD, unfinished, err))
+        return false;
+    if (make_in(unfinished, want, err) && wt_fault(err)) {
+        if (rename(unfinished, path) == 0)
+            return true;
+        err_sys(err, errno, "cannot name the new base %s", path);
+    }
+    struct err ignored = ERR_INIT;
+    if (!fs_remove_tree(AT_FDCWD, unfinished, &ignored))
+        return err_prefix(err, "%s is left behind", unfinished);
+    return false;
+}
+
+static bool make_once(const char *lock, const char *path, const struct basetree_want *want,
+                      struct err *err)
+{
+    AUTO_FD int fd = -1;
+    if (!open_lock(&fd, lock, LOCK_EX, err))
+        return false;
+    AUTO_FREE char *tree = fs_join(path, "tree");
+    if (fs_exists(tree) || make(path, want, err))
+        return true;
+    unlink(lock);
+    return false;
+}
+
+bool basetree_get(struct basetree *ret, const struct basetree_want *want, struct err *err)
+{
+    AUTO_FREE char *key = make_key(want);
+    AUTO_FREE char *path = fs_join(want->bases_dir, key);
+    AUTO_FREE char *lock = xasprintf("%s.lock", path);
+    AUTO_BASETREE struct basetree b = BASETREE_INIT;
+    name_paths(&b, path);
+    for (;;) {
+        if (!open_lock(&b.lock_fd, lock, LOCK_SH, err))
+            return false;
+        if (fs_exists(b.tree))
+            break;
+        auto_fd_(&b.lock_fd);
+        b.lock_fd = -1;
+        if (!make_once(lock, path, want, err))
+            return false;
+    }
+    *ret = b;
+    b = (struct basetree)BASETREE_INIT;
+    return true;
+}

@@ -1,0 +1,251 @@
+/*
+ * create: an attempt's worktree from a commit. First everything is looked at and nothing touched;
+ * then the journal says what is to be undone; then the steps; the record "attempt" makes it exist.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+#include "worktree/attempt.h"
+#include "worktree/engine.h"
+#include "worktree/face.h"
+#include "worktree/fault.h"
+#include "worktree/gitdir.h"
+#include "worktree/gitrun.h"
+#include "worktree/include.h"
+#include "worktree/refs.h"
+
+struct creation {
+    const struct wt_repo *repo;
+    const struct wt_create *how;
+    const struct engine *engine;
+    struct gitcfg cfg;
+    struct ref_list refs;
+    struct wt_attempt a;
+    struct engine_job job;
+};
+
+static void creation_release(struct creation *c)
+{
+    gitcfg_release(&c->cfg);
+    refs_release(&c->refs);
+    wt_attempt_release(&c->a);
+    engine_job_release(&c->job);
+}
+
+#define AUTO_CREATION __attribute__((cleanup(creation_release)))
+
+/* A ref cannot be both a name and the folder of others. */
+static const char *ref_in_the_way(const struct ref_list *refs, const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; i < refs->n; i++) {
+        const char *other = refs->v[i].name;
+        size_t other_len = strlen(other), shorter = len < other_len ? len : other_len;
+        if (strncmp(name, other, shorter) == 0 &&
+            (len == other_len || (len < other_len ? other[len] : name[other_len]) == '/'))
+            return other;
+    }
+    return NULL;
+}
+
+static bool check_names(const struct creation *c, struct err *err)
+{
+    const char *part = refs_attempt_part(c->how->branch);
+    if (!part)
+        return err_set(err, ERR_USAGE, "the branch of an attempt starts with " BRANCH_PREFIX);
+    if (!refs_is_valid_name(c->how->branch))
+        return err_set(err, ERR_USAGE, "git allows no branch of the name %s", c->how->branch);
+    if (!gitrun_is_oid(c->how->base_oid))
+        return err_set(err, ERR_USAGE, "%s is not a whole commit id", c->how->base_oid);
+    AUTO_FREE char *public = xasprintf("refs/heads/%s", c->how->branch);
+    AUTO_FREE char *own = xasprintf(REFS_OWN "%s", part);
+    AUTO_FREE char *keep = xasprintf(REFS_KEEP "%s", part);
+    const char *const names[] = {public, own, keep};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *other = ref_in_the_way(&c->refs, names[i]);
+        if (other && strcmp(other, names[i]) == 0)
+            return err_set(err, ERR_CONFLICT, "the branch %s exists already; choose another run",
+                           c->how->branch);
+        if (other)
+            return err_set(err, ERR_CONFLICT,
+                           "the branch %s cannot be made, because %s exists; rename or delete that",
+                           c->how->branch, other);
+    }
+    return true;
+}
+
+static void choose_engine(struct creation *c)
+{
+    char *why = NULL;
+    bool wants_checkout = c->how->force_engine && c->how->engine == WT_ENGINE_CHECKOUT;
+    if (c->how->force_engine)
+        why = xasprintf("asked for by name");
+    else if (!engine_overlay_works(c->how->bases_dir, &why))
+        wants_checkout = true;
+    else
+        why = xstrdup("the default");
+    c->a.engine_why = why;
+    c->a.engine = wants_checkout ? WT_ENGINE_CHECKOUT : WT_ENGINE_OVERLAY;
+    c->engine = wants_checkout ? &engine_checkout : &engine_overlay;
+}
+
+/* Look at everything; touch nothing. */
+static bool plan(struct creation *c, struct err *err)
+{
+    const char *const *patterns =
+        GIT_ARGS("refs/heads", "refs/tags", "refs/remotes", "refs/headgate");
+    attempt_name_paths(&c->a, c->how->dir);
+    c->a.id = xstrdup(c->how->id);
+    c->a.repo = xstrdup(c->repo->common_dir);
+    c->a.toplevel = c->repo->toplevel ? xstrdup(c->repo->toplevel) : NULL;
+    c->a.branch = xstrdup(c->how->branch);
+    c->a.uid = c->how->uid;
+    c->a.gid = c->how->gid;
+    if (!gitcfg_load(&c->cfg, c->repo->git_dir, err) ||
+        !refs_list(&c->refs, c->repo->common_dir, patterns, err) || !check_names(c, err) ||
+        !gitdir_object_dirs(&c->a.objects_ro, c->repo->common_dir, err))
+        return false;
+    memcpy(c->a.base, c->how->base_oid, strlen(c->how->base_oid) + 1);
+    choose_engine(c);
+    return true;
+}
+
+static bool make_files(struct creation *c, struct err *err)
+{
+    AUTO_FREE char *pointer = xasprintf("gitdir: %s\n", c->a.gitdir);
+    c->job = (struct engine_job){
+        .repo = c->repo,
+        .cfg = &c->cfg,
+        .bases_dir = c->how->bases_dir,
+        .oid = c->a.base,
+        .attempt = &c->a,
+        .base = BASETREE_INIT,
+    };
+    AUTO_FREE char *home = fs_join(c->a.dir, "home");
+    return fs_write_plain(AT_FDCWD, c->a.gitfile, pointer, strlen(pointer), 0644, err) &&
+           fs_mkdirs(c->a.tree, 0755, err) && fs_mkdirs(home, 0700, err) && wt_fault(err) &&
+           c->engine->make(&c->job, err) && wt_fault(err);
+}
+
+static bool make_gitdir(struct creation *c, struct err *err)
+{
+    struct gitdir_seed seed = {
+        .repo = c->repo,
+        .cfg = &c->cfg,
+        .refs = &c->refs,
+        .branch = c->a.branch,
+        .base = c->a.base,
+        .index = c->job.index,
+    };
+    AUTO_FREE char *hooks = gitdir_hooks_in_tree(c->repo, &c->cfg);
+    struct include inc = {
+        .repo = c->repo,
+        .patterns = c->how->include,
+        .hooks_in_tree = hooks,
+        .dir = c->a.dir,
+        .into = c->a.upper ? c->a.upper : c->a.tree,
+        .lower = c->a.lower,
+    };
+    return gitdir_make(c->a.gitdir, &seed, err) && wt_fault(err) && include_seed(&inc, err) &&
+           wt_fault(err);
+}
+
+/* What the box's refs are compared with later, out of the agent's reach. */
+static bool save_seed(const struct creation *c, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    for (size_t i = 0; i < c->refs.n; i++)
+        if (strncmp(c->refs.v[i].name, REFS_OWN, strlen(REFS_OWN)) != 0)
+            buf_addf(&text, "ref %s %s\n", c->refs.v[i].oid, c->refs.v[i].name);
+    buf_addf(&text, "ref %s refs/heads/%s\n", c->a.base, c->a.branch);
+    AUTO_FREE char *path = fs_join(c->a.dir, "seed");
+    return fs_write_plain(AT_FDCWD, path, text.ptr, text.len, 0600, err);
+}
+
+/* The box runs as another account when root started it: what it writes is that account's. */
+static bool hand_over(const struct creation *c, struct err *err)
+{
+    if (c->a.uid == (uid_t)-1)
+        return true;
+    const char *const names[] = {"git", "upper", "work", "home", "gitfile"};
+    AUTO_FD int dirfd = fs_open_dir(AT_FDCWD, c->a.dir, err);
+    if (dirfd < 0)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        AUTO_FREE char *path = fs_join(c->a.dir, names[i]);
+        if (fs_exists(path) && !fs_chown_tree(dirfd, names[i], c->a.uid, c->a.gid, err))
+            return false;
+    }
+    return c->engine->is_tree_empty_on_host ||
+           fs_chown_tree(dirfd, "tree", c->a.uid, c->a.gid, err);
+}
+
+static bool make_face(const struct creation *c, struct err *err)
+{
+    const char *storage = gitcfg_get(&c->cfg, "extensions.refstorage");
+    struct face face = {
+        .common_dir = c->repo->common_dir,
+        .id = c->a.id,
+        .dir = c->a.dir,
+        .tree = c->a.tree,
+        .base = c->a.base,
+        .base_name = c->how->base_name,
+        .branch = c->a.branch,
+        .index = c->job.face_index,
+        .has_note = c->engine->is_tree_empty_on_host,
+        .made_by_git = storage && strcasecmp(storage, "files") != 0,
+    };
+    return face_make(&face, err) && wt_fault(err);
+}
+
+static bool make_refs(const struct creation *c, struct err *err)
+{
+    AUTO_BUF struct buf tx = BUF_INIT;
+    const char *part = refs_attempt_part(c->a.branch);
+    AUTO_FREE char *mark = xasprintf(REFS_OWN "%s/harvested", part);
+    AUTO_FREE char *keep = xasprintf(REFS_KEEP "%s/%s", part, c->a.base);
+    AUTO_FREE char *public = xasprintf("refs/heads/%s", c->a.branch);
+    AUTO_FREE char *reason = xasprintf("headgate: attempt %s from %.200s", c->a.id,
+                                       c->how->base_name ? c->how->base_name : c->a.base);
+    refs_tx_set(&tx, mark, c->a.base, ""); /* first: it tells an undo that the branch is ours */
+    refs_tx_set(&tx, keep, c->a.base, "");
+    refs_tx_set(&tx, public, c->a.base, "");
+    return refs_tx_run(&tx, c->repo->common_dir, reason, err) && wt_fault(err);
+}
+
+static bool carry_out(struct creation *c, struct err *err)
+{
+    return wt_fault(err) && make_files(c, err) && make_gitdir(c, err) && save_seed(c, err) &&
+           make_face(c, err) && hand_over(c, err) && make_refs(c, err) &&
+           attempt_save(&c->a, err) && attempt_end(&c->a, err);
+}
+
+bool wt_create(struct wt_attempt *ret, const struct wt_repo *repo, const struct wt_create *how,
+               struct err *err)
+{
+    AUTO_CREATION struct creation c = {
+        .repo = repo,
+        .how = how,
+        .cfg = GITCFG_INIT,
+        .refs = REF_LIST_INIT,
+        .a = WT_ATTEMPT_INIT,
+        .job = {.base = BASETREE_INIT},
+    };
+    if (!plan(&c, err) || !attempt_begin(&c.a, OP_CREATE, NULL, err))
+        return false;
+    if (!carry_out(&c, err)) {
+        struct err undo = ERR_INIT;
+        if (!attempt_undo_create(&c.a, &undo))
+            return err_prefix(err, "%s; and undoing it failed", undo.text);
+        return false;
+    }
+    *ret = c.a;
+    c.a = (struct wt_attempt)WT_ATTEMPT_INIT;
+    return true;
+}

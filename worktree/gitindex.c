@@ -1,0 +1,129 @@
+#include "worktree/gitindex.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sha1.h>
+#include <sha2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+
+/* gitformat-index(5): a header of 12 bytes; entries of 10 stat words, the object's name, 16 bits of
+ * flags and the path, padded with 1 to 8 NULs to a multiple of 8; extensions; a digest of all
+ * before it. */
+enum {
+    HEADER_BYTES = 12,
+    STAT_BYTES = 40,
+    FLAG_BYTES = 2,
+    MODE_OFFSET = 24,
+    BACKDATE_SECONDS = 2,
+    INDEX_MAX_BYTES = 1024 * 1024 * 1024,
+};
+
+static uint32_t read_word(const char *p)
+{
+    uint32_t word;
+    memcpy(&word, p, sizeof(word));
+    return ntohl(word);
+}
+
+static char *put_word(char *p, uint64_t value)
+{
+    uint32_t word = htonl((uint32_t)value); /* git keeps the low 32 bits of each */
+    memcpy(p, &word, sizeof(word));
+    return p + sizeof(word);
+}
+
+static void put_stat(char *p, const struct stat *st)
+{
+    p = put_word(p, (uint64_t)st->st_ctim.tv_sec);
+    p = put_word(p, (uint64_t)st->st_ctim.tv_nsec);
+    p = put_word(p, (uint64_t)st->st_mtim.tv_sec);
+    p = put_word(p, (uint64_t)st->st_mtim.tv_nsec);
+    p = put_word(p, st->st_dev);
+    p = put_word(p, st->st_ino);
+    p += sizeof(uint32_t); /* the mode is the tree's, not the file's */
+    p = put_word(p, st->st_uid);
+    p = put_word(p, st->st_gid);
+    put_word(p, (uint64_t)st->st_size);
+}
+
+static bool stamp_entry(char *entry, const char *path, int treefd, const struct timespec *when,
+                        struct err *err)
+{
+    const struct timespec times[2] = {*when, *when};
+    struct stat st;
+    if (utimensat(treefd, path, times, AT_SYMLINK_NOFOLLOW) != 0 ||
+        fstatat(treefd, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return err_sys(err, errno, "cannot stamp a checked-out file");
+    put_stat(entry, &st);
+    return true;
+}
+
+static bool is_submodule(const char *entry)
+{
+    return (read_word(entry + MODE_OFFSET) & 0170000) == 0160000;
+}
+
+static void put_digest(struct buf *index, size_t digest_len)
+{
+    char *end = index->ptr + index->len - digest_len;
+    if (digest_len == SHA1_DIGEST_LENGTH) {
+        SHA1_CTX ctx;
+        SHA1Init(&ctx);
+        SHA1Update(&ctx, (const uint8_t *)index->ptr, index->len - digest_len);
+        SHA1Final((uint8_t *)end, &ctx);
+    } else {
+        SHA2_CTX ctx;
+        SHA256Init(&ctx);
+        SHA256Update(&ctx, (const uint8_t *)index->ptr, index->len - digest_len);
+        SHA256Final((uint8_t *)end, &ctx);
+    }
+}
+
+static bool stamp_entries(struct buf *index, size_t digest_len, int treefd, struct buf *ret_paths,
+                          struct err *err)
+{
+    struct timespec when;
+    clock_gettime(CLOCK_REALTIME, &when);
+    when.tv_sec -= BACKDATE_SECONDS;
+    uint32_t n = read_word(index->ptr + 8);
+    size_t at = HEADER_BYTES, fixed = STAT_BYTES + digest_len + FLAG_BYTES;
+    for (uint32_t i = 0; i < n; i++) {
+        if (index->len - digest_len - at <= fixed)
+            return err_set(err, ERR_INTERNAL, "git wrote an index that is cut short");
+        const char *path = index->ptr + at + fixed;
+        size_t path_len = strnlen(path, index->len - at - fixed);
+        if (!is_submodule(index->ptr + at) &&
+            !stamp_entry(index->ptr + at, path, treefd, &when, err))
+            return false;
+        if (ret_paths)
+            buf_add(ret_paths, path, path_len + 1);
+        at += (fixed + path_len + 8) / 8 * 8;
+        if (at > index->len - digest_len)
+            return err_set(err, ERR_INTERNAL, "git wrote an index that is cut short");
+    }
+    return true;
+}
+
+bool gitindex_stamp(const char *index_file, const char *tree, const char *object_format,
+                    struct buf *ret_paths, struct err *err)
+{
+    size_t digest_len =
+        strcmp(object_format, "sha256") == 0 ? SHA256_DIGEST_LENGTH : SHA1_DIGEST_LENGTH;
+    AUTO_BUF struct buf index = BUF_INIT;
+    if (!fs_read_file(&index, AT_FDCWD, index_file, INDEX_MAX_BYTES, err))
+        return false;
+    if (index.len < HEADER_BYTES + digest_len || memcmp(index.ptr, "DIRC\0\0\0\2", 8) != 0)
+        return err_set(err, ERR_INTERNAL, "git wrote an index in another format than asked for");
+    AUTO_FD int treefd = fs_open_dir(AT_FDCWD, tree, err);
+    if (treefd < 0 || !stamp_entries(&index, digest_len, treefd, ret_paths, err))
+        return false;
+    put_digest(&index, digest_len);
+    return fs_write_plain(AT_FDCWD, index_file, index.ptr, index.len, 0600, err);
+}

@@ -1,0 +1,22 @@
+/*
+ * gitindex: the stat data in a freshly checked-out index file, set without reading any content.
+ *
+ * git decides by stat data whether a file has changed, and trusts an entry only when the file is
+ * older than the index ("racy git" in git's own documentation). A checkout that has just been made
+ * is therefore back-dated by two seconds and its index is given the stat data that results, so that
+ * a copy of the index is valid at once in every worktree that shows these files, and a change made
+ * in the very first moment is seen. The same pass follows a change of owner, which would otherwise
+ * make git read every file again.
+ */
+#ifndef WORKTREE_GITINDEX_H
+#define WORKTREE_GITINDEX_H
+
+#include "runner/base/buf.h"
+
+/* Back-date every file of an index in format version 2 below the folder tree and rewrite the index
+ * file. object_format: "sha1" or "sha256". The paths, each ended by a NUL, are appended to
+ * ret_paths unless NULL. */
+bool gitindex_stamp(const char *index_file, const char *tree, const char *object_format,
+                    struct buf *ret_paths, struct err *err) WARN_UNUSED;
+
+#endif

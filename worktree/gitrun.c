@@ -1,0 +1,151 @@
+#include "worktree/gitrun.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+
+/* 40 attempts at one moment meet at the same locks: waiting is cheaper than failing. */
+static const char *const quiet_config[] = {
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+    "core.filesRefLockTimeout=30000",
+    "core.packedRefsTimeout=30000",
+    "advice.detachedHead=false",
+};
+
+/* Which files hold the person's settings is theirs to say; every other variable could lead git
+ * astray. */
+static bool is_kept(const char *entry)
+{
+    static const char *const kept[] = {
+        "GIT_CONFIG_NOSYSTEM=", "GIT_CONFIG_SYSTEM=", "GIT_CONFIG_GLOBAL="};
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+        if (strncmp(entry, kept[i], strlen(kept[i])) == 0)
+            return true;
+    return strncmp(entry, "GIT_", 4) != 0;
+}
+
+static void make_env(struct strv *env, const struct gitrun *g)
+{
+    for (char **e = environ; *e; e++)
+        if (is_kept(*e))
+            strv_push(env, *e);
+    strv_env_set(env, "LC_ALL", "C");
+    strv_env_set(env, "GIT_TERMINAL_PROMPT", "0");
+    strv_env_set(env, "GIT_NO_REPLACE_OBJECTS", "1");
+    if (!g->as_person) {
+        strv_env_set(env, "GIT_OPTIONAL_LOCKS", "0");
+        strv_env_set(env, "GIT_EDITOR", "false");
+    }
+    if (g->index_file)
+        strv_env_set(env, "GIT_INDEX_FILE", g->index_file);
+    for (size_t i = 0; g->env && i < g->env->n; i++)
+        strv_push(env, g->env->v[i]);
+}
+
+static void make_argv(struct strv *argv, const struct gitrun *g, const char *const *args)
+{
+    strv_push(argv, "git");
+    if (g->git_dir)
+        strv_pushf(argv, "--git-dir=%s", g->git_dir);
+    if (g->work_tree)
+        strv_pushf(argv, "--work-tree=%s", g->work_tree);
+    for (size_t i = 0; !g->as_person && !g->plain_config && i < ARRAY_LEN(quiet_config); i++) {
+        strv_push(argv, "-c");
+        strv_push(argv, quiet_config[i]);
+    }
+    if (g->bare) {
+        strv_push(argv, "-c");
+        strv_push(argv, "core.bare=true");
+    }
+    for (size_t i = 0; g->config && i < g->config->n; i++) {
+        strv_push(argv, "-c");
+        strv_push(argv, g->config->v[i]);
+    }
+    for (; *args; args++)
+        strv_push(argv, *args);
+}
+
+bool gitrun(struct proc_result *ret, const struct gitrun *g, const char *const *args,
+            struct err *err)
+{
+    AUTO_STRV struct strv env = STRV_INIT;
+    AUTO_STRV struct strv argv = STRV_INIT;
+    make_env(&env, g);
+    make_argv(&argv, g, args);
+    const char *cwd = g->cwd;
+    if (!cwd)
+        cwd = g->work_tree ? g->work_tree : g->git_dir;
+    struct proc_cmd cmd = {
+        .argv = &argv,
+        .env = &env,
+        .cwd = cwd,
+        .input = g->input,
+        .input_len = g->input_len,
+        .input_fd = g->input_fd,
+        .max_output_bytes = g->max_output_bytes,
+    };
+    return proc_run(ret, &cmd, err);
+}
+
+bool gitrun_failed(const struct proc_result *r, const char *const *args, struct err *err)
+{
+    const char *said = r->errout.ptr;
+    static const char *const prefixes[] = {"fatal: ", "error: "};
+    for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+        if (strncmp(said, prefixes[i], strlen(prefixes[i])) == 0)
+            said += strlen(prefixes[i]);
+    size_t len = strlen(said);
+    while (len > 0 && said[len - 1] == '\n')
+        len--;
+    AUTO_BUF struct buf clean = BUF_INIT;
+    text_sanitise(&clean, said, len < 700 ? len : 700, TEXT_KEEP_NEWLINE);
+    if (clean.len == 0)
+        return err_set(err, ERR_FAILED, "git %s ended with status %d", args[0], r->status);
+    return err_set(err, ERR_FAILED, "git %s: %s", args[0], clean.ptr);
+}
+
+bool gitrun_out(struct buf *out, const struct gitrun *g, const char *const *args, struct err *err)
+{
+    AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
+    if (!gitrun(&r, g, args, err))
+        return false;
+    if (r.status != 0)
+        return gitrun_failed(&r, args, err);
+    buf_add(out, r.out.ptr, r.out.len);
+    return true;
+}
+
+bool gitrun_line(struct buf *out, const struct gitrun *g, const char *const *args, struct err *err)
+{
+    if (!gitrun_out(out, g, args, err))
+        return false;
+    buf_rtrim(out);
+    return true;
+}
+
+void gitrun_quote_path(struct buf *out, const char *path)
+{
+    buf_addch(out, '"');
+    for (const unsigned char *p = (const unsigned char *)path; *p; p++) {
+        if (*p == '"' || *p == '\\')
+            buf_addf(out, "\\%c", *p);
+        else if (*p < 0x20)
+            buf_addf(out, "\\%03o", *p);
+        else
+            buf_addch(out, (char)*p);
+    }
+    buf_addch(out, '"');
+}
+
+bool gitrun_is_oid(const char *oid)
+{
+    size_t len = strspn(oid, "0123456789abcdef");
+    return oid[len] == '\0' && (len == 40 || len == 64);
+}

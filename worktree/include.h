@@ -1,0 +1,28 @@
+/*
+ * include: ignored files of the person's checkout that an attempt gets a copy of: what
+ * worktree.include names
+ * (.env files, local settings), and the generated part of a hooks folder inside the tree (husky's).
+ *
+ * Only files that git ignores, so that nothing tracked is ever replaced; only regular files and
+ * symlinks that stay in the tree; no symlink is followed on either side. What was copied is on
+ * record, for a snapshot never holds it.
+ */
+#ifndef WORKTREE_INCLUDE_H
+#define WORKTREE_INCLUDE_H
+
+#include "worktree/worktree.h"
+
+#define INCLUDE_RECORD "seeded" /* in the attempt's folder: paths, each ended by a NUL */
+
+struct include {
+    const struct wt_repo *repo;
+    const struct strv *patterns; /* NULL: none */
+    const char *hooks_in_tree;   /* "" for none */
+    const char *dir;             /* the attempt's folder */
+    const char *into;            /* upper layer or tree */
+    const char *lower;           /* NULL: none */
+};
+
+bool include_seed(const struct include *inc, struct err *err) WARN_UNUSED;
+
+#endif

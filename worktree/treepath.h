@@ -1,0 +1,14 @@
+/*
+ * treepath: questions about paths inside a worktree, answered by the letter, without looking at any
+ * file.
+ */
+#ifndef WORKTREE_TREEPATH_H
+#define WORKTREE_TREEPATH_H
+
+#include <stdbool.h>
+
+/* True when a symlink at path (relative to the top of the tree) with this target cannot lead out of
+ * the tree. */
+bool treepath_link_stays(const char *path, const char *target);
+
+#endif
