@@ -1,4 +1,5 @@
 #include "gate/ledger_row.h"
+#include "runner/base/mem.h"
 
 enum { LIST_DEFAULT = 1000 };
 
