@@ -9,6 +9,18 @@
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_calls.h"
 
+/* Calls of the attempt 3.2, or of all of run 3. */
+static void keep_only(json_t *calls, const char *word)
+{
+    size_t len = strlen(word);
+    for (size_t i = json_array_size(calls); i-- > 0;) {
+        const char *attempt = jx_str(json_array_get(calls, i), "attempt", "");
+        bool is_meant = strncmp(attempt, word, len) == 0 && (!attempt[len] || attempt[len] == '.');
+        if (!is_meant)
+            json_array_remove(calls, i);
+    }
+}
+
 static bool ls(char **argv, struct err *err)
 {
     bool json = false, all = false;
@@ -25,10 +37,10 @@ static bool ls(char **argv, struct err *err)
     json_t *request = json_object();
     if (!all)
         jx_set(request, "states", json_pack("[s]", "pending"));
-    if (args.operands.n)
-        jx_set_str(request, "attempt", args.operands.v[0]);
     if (!client_ask(&result, "call.list", request, err))
         return false;
+    if (args.operands.n)
+        keep_only(jx_arr(result, "calls"), args.operands.v[0]);
     if (json)
         return out_json(result, err);
     out_print(&p);
@@ -73,50 +85,40 @@ int cmd_gate_show(int argc, char **argv)
     return cmd_exit(show(argv, &err), &err);
 }
 
-/* Each call that was not decided gets its line on standard error; the exit code tells that there was one. */
-static bool tell_failed(struct client *c, const json_t *failed, struct err *err)
+/* Each call that was not decided gets its line on standard error, which says who was first. */
+static void tell_failed(const json_t *failed)
 {
     size_t i;
     const json_t *item;
     json_array_foreach(failed, i, item) {
-        struct err ignored = ERR_INIT;
-        AUTO_JSON json_t *result = NULL;
-        AUTO_FREE char *id = text_clean(jx_str(item, "id", "?"));
-        AUTO_FREE char *why = text_clean(jx_str(item, "message", "it cannot be decided"));
-        json_t *request = json_object();
-        jx_set_str(request, "id", id);
-        bool is_known = client_call(&result, c, "call.show", request, &ignored);
-        const char *state = is_known ? jx_str(jx_obj(result, "call"), "state", "") : "";
-        bool is_orphaned = strcmp(state, "orphaned") == 0;
-        fprintf(stderr, "headgate: %s: %s%s%s\n", id, why,
-                is_orphaned ? "; let the agent do it once when it asks again: headgate gate "
-                              "approve --grant "
-                            : "",
-                is_orphaned ? id : "");
+        AUTO_FREE char *why = text_clean(jx_str(item, "message", "a call cannot be decided"));
+        fprintf(stderr, "headgate: %s\n", why);
     }
-    size_t n = json_array_size(failed);
-    return n == 0 || err_set(err, ERR_CONFLICT, "%zu of the calls could not be decided", n);
 }
 
-static bool decide(json_t *request, const char *decision, struct err *err)
+/* *ret_status 1 when a call could not be decided. */
+static bool decide(int *ret_status, json_t *request, const char *decision, struct err *err)
 {
     AUTO_JSON json_t *owned = request, *result = NULL;
-    AUTO_CLIENT struct client c = CLIENT_INIT;
     AUTO_BUF struct buf text = BUF_INIT;
     struct print p;
     size_t i;
     const json_t *call;
     jx_set_str(owned, "decision", decision);
-    if (!client_open(&c, err) || !sync_call(&result, &c.conn, "call.decide", owned, err))
+    if (!client_ask(&result, "call.decide", json_incref(owned), err))
         return false;
     out_print(&p);
     json_array_foreach(jx_arr(result, "decided"), i, call) {
         print_call_decided(&text, &p, call);
     }
     const json_t *failed = jx_arr(result, "failed");
-    if (text.len == 0 && json_array_size(failed) == 0)
+    *ret_status = json_array_size(failed) ? 1 : 0;
+    if (text.len == 0 && *ret_status == 0)
         buf_adds(&text, "nothing waits\n");
-    return out_buf(&text, err) && tell_failed(&c, failed, err);
+    if (!out_buf(&text, err))
+        return false;
+    tell_failed(failed);
+    return true;
 }
 
 static bool which(json_t *request, const struct cmd_args *args, bool all, const char *name,
@@ -131,7 +133,7 @@ static bool which(json_t *request, const struct cmd_args *args, bool all, const 
     return true;
 }
 
-static bool approve(char **argv, struct err *err)
+static bool approve(int *ret_status, char **argv, struct err *err)
 {
     bool all = false, grant = false;
     const struct opt table[] = {
@@ -146,17 +148,19 @@ static bool approve(char **argv, struct err *err)
         return false;
     if (grant)
         jx_set_bool(request, "grant", true);
-    return decide(json_incref(request), "allow", err);
+    return decide(ret_status, json_incref(request), "allow", err);
 }
 
 int cmd_gate_approve(int argc, char **argv)
 {
     (void)argc;
     struct err err = ERR_INIT;
-    return cmd_exit(approve(argv, &err), &err);
+    int status = 0;
+    bool ok = approve(&status, argv, &err);
+    return ok ? status : cmd_exit(false, &err);
 }
 
-static bool deny(char **argv, struct err *err)
+static bool deny(int *ret_status, char **argv, struct err *err)
 {
     bool all = false;
     const char *reason = NULL;
@@ -177,12 +181,14 @@ static bool deny(char **argv, struct err *err)
     if (!which(request, &args, all, argv[0], err))
         return false;
     jx_set_str(request, "reason", reason);
-    return decide(json_incref(request), "deny", err);
+    return decide(ret_status, json_incref(request), "deny", err);
 }
 
 int cmd_gate_deny(int argc, char **argv)
 {
     (void)argc;
     struct err err = ERR_INIT;
-    return cmd_exit(deny(argv, &err), &err);
+    int status = 0;
+    bool ok = deny(&status, argv, &err);
+    return ok ? status : cmd_exit(false, &err);
 }

@@ -6,7 +6,18 @@
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_gate.h"
 
-enum { LOG_ROWS = 50, LOG_ROWS_MAX = 1000 * 1000 };
+enum { LOG_ROWS = 50, LOG_ROWS_MAX = 5000 };
+
+/* The row behind which the newest limit rows are: numbers rise by one. */
+static bool newest(int64_t *ret_after, struct client *c, int64_t limit, struct err *err)
+{
+    AUTO_JSON json_t *stats = NULL;
+    if (!client_call(&stats, c, "gate.stats", NULL, err))
+        return false;
+    int64_t rows = jx_int(stats, "log_rows", 0);
+    *ret_after = rows > limit ? rows - limit : 0;
+    return true;
+}
 
 static bool print_log(char **argv, struct err *err)
 {
@@ -18,16 +29,18 @@ static bool print_log(char **argv, struct err *err)
         {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_CLIENT struct client c = CLIENT_INIT;
     AUTO_JSON json_t *result = NULL;
     AUTO_BUF struct buf text = BUF_INIT;
     struct print p;
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 0, err))
         return false;
+    if (!client_open(&c, err) || (after < 0 && !newest(&after, &c, limit, err)))
+        return false;
     json_t *request = json_object();
-    if (after >= 0)
-        jx_set_int(request, "after", after);
+    jx_set_int(request, "after", after);
     jx_set_int(request, "limit", limit);
-    if (!client_ask(&result, "gate.log", request, err))
+    if (!client_call(&result, &c, "gate.log", request, err))
         return false;
     if (json)
         return out_json(result, err);

@@ -1,4 +1,4 @@
-#include <string.h>
+#include <stdlib.h>
 
 #include "runner/base/mem.h"
 #include "runner/cmd/client.h"
@@ -6,6 +6,17 @@
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_attempts.h"
 #include "runner/cmd/print_calls.h"
+
+static bool add_run(json_t *request, const char *word, struct err *err)
+{
+    char *end;
+    long long run = strtoll(word, &end, 10);
+    if (run < 1 || *end)
+        return err_set(err, ERR_USAGE, "ls takes a run, like 3; headgate show %s shows an attempt",
+                       word);
+    jx_set_int(request, "run", run);
+    return true;
+}
 
 static bool ls(char **argv, struct err *err)
 {
@@ -20,8 +31,10 @@ static bool ls(char **argv, struct err *err)
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 1, err))
         return false;
     json_t *request = json_object();
-    if (args.operands.n)
-        jx_set_str(request, "run", args.operands.v[0]);
+    if (args.operands.n && !add_run(request, args.operands.v[0], err)) {
+        json_decref(request);
+        return false;
+    }
     if (!client_ask(&result, "attempt.list", request, err))
         return false;
     if (json)

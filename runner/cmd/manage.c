@@ -1,24 +1,21 @@
 /*
  * What is done to attempts by the server alone, and `open`.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "runner/agents/agent.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 #include "runner/cmd/client.h"
 #include "runner/cmd/cmd.h"
+#include "runner/cmd/env.h"
 #include "runner/cmd/live.h"
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_attempts.h"
 #include "runner/cmd/print_merge.h"
 #include "runner/cmd/run_watch.h"
 #include "runner/cmd/tree.h"
-#include "sandbox/profile.h"
 
 static bool print_list(const json_t *result, bool json, struct err *err)
 {
@@ -59,26 +56,6 @@ int cmd_stop(int argc, char **argv)
     return cmd_exit(stop(argv, &err), &err);
 }
 
-/* The environment of today: tokens may have been renewed since the run began. */
-static json_t *environment(void)
-{
-    AUTO_STRV struct strv all = STRV_INIT, env = STRV_INIT;
-    json_t *object = json_object();
-    strv_push_all(&all, environ);
-    profile_env_filter(&env, &all);
-    for (size_t i = 0; agents[i]; i++)
-        for (size_t j = 0; agents[i]->needs_env && agents[i]->needs_env[j]; j++)
-            if (strv_env_get(&all, agents[i]->needs_env[j]))
-                strv_env_set(&env, agents[i]->needs_env[j],
-                             strv_env_get(&all, agents[i]->needs_env[j]));
-    for (size_t i = 0; i < env.n; i++) {
-        AUTO_FREE char *name = xstrndup(env.v[i], strcspn(env.v[i], "="));
-        if (text_is_utf8(env.v[i], strlen(env.v[i])))
-            jx_set_str(object, name, env.v[i] + strlen(name) + 1);
-    }
-    return object;
-}
-
 static bool attach_resumed(struct client *c, const json_t *result, struct err *err)
 {
     const char *id = jx_str(json_array_get(jx_arr(result, "attempts"), 0), "id", "");
@@ -101,13 +78,14 @@ static bool resume(char **argv, struct err *err)
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
-    AUTO_JSON json_t *result = NULL;
+    AUTO_JSON json_t *result = NULL, *env = NULL;
+    /* The environment of today: tokens may have been renewed since the run began. */
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, SIZE_MAX, err) ||
-        !client_open(&c, err))
+        !env_json(&env, NULL, NULL, err) || !client_open(&c, err))
         return false;
     json_t *request = client_ids(&args.operands);
     jx_set_bool(request, "interactive", interactive);
-    jx_set(request, "env", environment());
+    jx_set(request, "env", steal_json(&env));
     if (!client_call(&result, &c, "attempt.resume", request, err))
         return false;
     bool attaches = interactive && !json && json_array_size(jx_arr(result, "attempts")) == 1;

@@ -148,7 +148,8 @@ void print_run_header(struct buf *out, const struct print *p, const json_t *crea
     const json_t *base = jx_obj(created, "base"), *layers = jx_arr(created, "layers");
     const json_t *run = json_object_get(created, "run");
     const char *why = jx_str(created, "rung_why", ""), *ref = jx_str(base, "ref", "");
-    size_t n = json_array_size(jx_arr(created, "attempts"));
+    size_t i, n = json_array_size(jx_arr(created, "attempts"));
+    const json_t *note;
     AUTO_BUF struct buf number = BUF_INIT;
     if (json_is_string(run))
         buf_adds(&number, json_string_value(run));
@@ -170,6 +171,11 @@ void print_run_header(struct buf *out, const struct print *p, const json_t *crea
     print_layers_line(out, layers);
     buf_addch(out, '\n');
     print_layers(out, p, layers, false);
+    json_array_foreach(jx_arr(created, "notes"), i, note) {
+        buf_adds(out, "note: ");
+        print_text(out, p, PRINT_PLAIN, json_string_value(note));
+        buf_addch(out, '\n');
+    }
     print_count(out, (int64_t)n, "attempt", "attempts");
     buf_addf(out, ", at most %" PRId64 " at once\n", jx_int(created, "jobs", 1));
 }

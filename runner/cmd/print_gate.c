@@ -108,12 +108,13 @@ void print_rules(struct buf *out, const struct print *p, const json_t *rules)
     }
     print_table_init(&t, headers, ARRAY_LEN(headers));
     json_array_foreach(rules, i, rule) {
-        print_table_int(&t, jx_int(rule, "id", 0));
+        AUTO_FREE char *id = xasprintf("r%" PRId64, jx_int(rule, "id", 0));
+        print_table_cell(&t, PRINT_BOLD, id);
         time_cell(&t, jx_int(rule, "made_ms", 0));
         print_table_cell(&t, PRINT_PLAIN, jx_str(rule, "by", ""));
         print_table_int(&t, jx_int(rule, "count", 0));
         time_cell(&t, jx_int(rule, "last_used_ms", 0));
-        print_table_cell(&t, PRINT_BOLD, jx_str(rule, "text", "?"));
+        print_table_cell(&t, PRINT_PLAIN, jx_str(rule, "text", "?"));
     }
     print_table_add(out, p, &t);
 }

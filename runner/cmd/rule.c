@@ -38,7 +38,7 @@ static bool add_rule(struct client *c, const struct rule *rule, struct buf *repo
     if (!add_scope(request, rule, err) || !sync_call(&result, &c->conn, "rule.add", request, err))
         return false;
     AUTO_FREE char *clean = text_clean(jx_str(jx_obj(result, "rule"), "text", text.ptr));
-    buf_addf(report, "rule %d: %s\n", (int)jx_int(jx_obj(result, "rule"), "id", 0), clean);
+    buf_addf(report, "r%d: %s\n", (int)jx_int(jx_obj(result, "rule"), "id", 0), clean);
     return true;
 }
 
@@ -99,20 +99,9 @@ int cmd_rule_ls(int argc, char **argv)
 static bool rm(char **argv, struct err *err)
 {
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
-    AUTO_JSON json_t *result = NULL, *request = json_object();
-    json_t *ids = json_array();
-    jx_set(request, "ids", ids);
-    if (!cmd_parse_n(&args, argv, NULL, 0, 1, SIZE_MAX, err))
-        return false;
-    for (size_t i = 0; i < args.operands.n; i++) {
-        char *end;
-        long long id = strtoll(args.operands.v[i], &end, 10);
-        if (id < 1 || *end)
-            return err_set(err, ERR_USAGE, "'%s' is no rule number; headgate gate rule ls lists them",
-                           args.operands.v[i]);
-        json_array_append_new(ids, json_integer(id));
-    }
-    return client_ask(&result, "rule.rm", json_incref(request), err);
+    AUTO_JSON json_t *result = NULL;
+    return cmd_parse_n(&args, argv, NULL, 0, 1, SIZE_MAX, err) &&
+           client_ask(&result, "rule.rm", client_ids(&args.operands), err);
 }
 
 int cmd_rule_rm(int argc, char **argv)

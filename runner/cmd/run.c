@@ -31,13 +31,11 @@ static bool print_detached(const json_t *created, struct err *err)
 
 static bool attempts_of(json_t **ret, struct client *c, const json_t *created, struct err *err)
 {
-    AUTO_STRV struct strv ids = STRV_INIT;
-    size_t i;
-    const json_t *attempt;
-    json_array_foreach(jx_arr(created, "attempts"), i, attempt) {
-        strv_push(&ids, jx_str(attempt, "id", ""));
-    }
-    return client_attempts(ret, c, &ids, err);
+    AUTO_STRV struct strv words = STRV_INIT;
+    AUTO_BUF struct buf run = BUF_INIT;
+    jx_dump(&run, json_object_get(created, "run"));
+    strv_push(&words, run.ptr);
+    return client_attempts(ret, c, &words, err);
 }
 
 static bool all_ok(const json_t *attempts)

@@ -1,7 +1,6 @@
 #include "runner/cmd/run_request.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -14,8 +13,8 @@
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
+#include "runner/cmd/env.h"
 #include "runner/cmd/tasks.h"
-#include "sandbox/profile.h"
 #include "worktree/worktree.h"
 
 enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 24 };
@@ -83,49 +82,6 @@ static bool choose_agent(const struct agent **ret, const struct run_opts *o,
             buf_addf(&known, "%s%s", known.len ? ", " : "", agents[i]->name);
     return err_set(err, ERR_USAGE, "there is no agent '%s'; known are %s (any program: -- COMMAND)",
                    name, known.ptr);
-}
-
-/* --env NAME takes the value from here, NAME=VALUE brings its own. */
-static bool add_named(struct strv *out, const struct strv *all, const struct strv *names,
-                      struct err *err)
-{
-    for (size_t i = 0; i < names->n; i++) {
-        const char *equals = strchr(names->v[i], '=');
-        AUTO_FREE char *name = equals ? xstrndup(names->v[i], (size_t)(equals - names->v[i]))
-                                      : xstrdup(names->v[i]);
-        const char *value = equals ? equals + 1 : strv_env_get(all, name);
-        if (!*name)
-            return err_set(err, ERR_USAGE, "--env needs NAME or NAME=VALUE");
-        if (!value)
-            return err_set(err, ERR_USAGE, "--env %s: that variable is not set here", name);
-        strv_env_set(out, name, value);
-    }
-    return true;
-}
-
-static bool add_environment(json_t *request, const struct run_opts *o, const struct agent *agent,
-                            const struct strv *all, struct err *err)
-{
-    AUTO_STRV struct strv env = STRV_INIT;
-    profile_env_filter(&env, all);
-    for (size_t i = 0; agent->needs_env && agent->needs_env[i]; i++) {
-        const char *value = strv_env_get(all, agent->needs_env[i]);
-        if (value)
-            strv_env_set(&env, agent->needs_env[i], value);
-    }
-    if (!add_named(&env, all, &o->env, err))
-        return false;
-    json_t *object = json_object();
-    for (size_t i = 0; i < env.n; i++) {
-        const char *equals = strchr(env.v[i], '=');
-        AUTO_FREE char *name = xstrndup(env.v[i], (size_t)(equals - env.v[i]));
-        if (text_is_utf8(env.v[i], strlen(env.v[i])))
-            jx_set_str(object, name, equals + 1);
-        else
-            fprintf(stderr, "headgate: a variable is left out, it is not UTF-8\n");
-    }
-    jx_set(request, "env", object);
-    return true;
 }
 
 /* Absolute and without symlinks, since the box knows nothing of this folder. */
@@ -213,15 +169,18 @@ bool run_request(json_t **ret, const struct run_opts *o, const struct paths *pat
 {
     AUTO_JSON json_t *request = json_object();
     AUTO_STRV struct strv env = STRV_INIT;
+    AUTO_JSON json_t *env_object = NULL;
     const struct agent *agent;
     strv_push_all(&env, environ);
     if (!add_tasks(request, o, err) || !add_choices(request, o, err) ||
         !add_command(request, o, err) || !add_repository(request, o, err) ||
         !choose_agent(&agent, o, paths, &env, err) ||
-        !add_environment(request, o, agent, &env, err) ||
+        !env_json(&env_object, agent, &o->env, err) ||
         !add_paths(request, "ro", &o->ro, err) || !add_paths(request, "rw", &o->rw, err))
         return false;
     jx_set_str(request, "agent", agent->name);
+    jx_set(request, "env", steal_json(&env_object));
+    jx_set(request, "desktop", env_desktop_json());
     jx_set_int(request, "n", o->n);
     if (o->jobs)
         jx_set_int(request, "jobs", o->jobs);

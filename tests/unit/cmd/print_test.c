@@ -253,7 +253,7 @@ static void prints_the_gate(void **state)
                         "1    1970-01-01 00:00:01  0123456789ab  asked  {\"call\":\"c1\"}\n");
     print_rules(&list, &narrow, rules);
     assert_string_equal(list.ptr, "ID  MADE                 BY   USED  LAST USED  RULE\n"
-                                  "4   1970-01-01 00:00:01  ann                   allow command git status\n");
+                                  "r4  1970-01-01 00:00:01  ann                   allow command git status\n");
     print_gate_verify(&bad, &narrow, broken);
     assert_string_equal(bad.ptr, "the log is broken at row 5: changed\n");
     print_gate_verify(&good, &narrow, whole);

@@ -1,0 +1,75 @@
+#include "runner/cmd/env.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+#include "sandbox/profile.h"
+
+static void add_credentials(struct strv *out, const struct strv *all, const struct agent *agent)
+{
+    for (size_t i = 0; agent->needs_env && agent->needs_env[i]; i++) {
+        const char *value = strv_env_get(all, agent->needs_env[i]);
+        if (value)
+            strv_env_set(out, agent->needs_env[i], value);
+    }
+}
+
+/* NAME takes the value from here, NAME=VALUE brings its own. */
+static bool add_named(struct strv *out, const struct strv *all, const char *word, struct err *err)
+{
+    const char *equals = strchr(word, '=');
+    AUTO_FREE char *name = xstrndup(word, strcspn(word, "="));
+    const char *value = equals ? equals + 1 : strv_env_get(all, name);
+    if (!*name)
+        return err_set(err, ERR_USAGE, "--env needs NAME or NAME=VALUE");
+    if (!value)
+        return err_set(err, ERR_USAGE, "--env %s: that variable is not set here", name);
+    strv_env_set(out, name, value);
+    return true;
+}
+
+static json_t *to_json(const struct strv *env)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < env->n; i++) {
+        AUTO_FREE char *name = xstrndup(env->v[i], strcspn(env->v[i], "="));
+        if (text_is_utf8(env->v[i], strlen(env->v[i]))) {
+            jx_set_str(object, name, env->v[i] + strlen(name) + 1);
+            continue;
+        }
+        AUTO_FREE char *clean = text_clean(name);
+        fprintf(stderr, "headgate: the variable %s is left out: it is not UTF-8\n", clean);
+    }
+    return object;
+}
+
+bool env_json(json_t **ret, const struct agent *agent, const struct strv *names, struct err *err)
+{
+    AUTO_STRV struct strv all = STRV_INIT, env = STRV_INIT;
+    strv_push_all(&all, environ);
+    profile_env_filter(&env, &all);
+    if (agent)
+        add_credentials(&env, &all, agent);
+    for (size_t i = 0; !agent && agents[i]; i++)
+        add_credentials(&env, &all, agents[i]);
+    for (size_t i = 0; names && i < names->n; i++)
+        if (!add_named(&env, &all, names->v[i], err))
+            return false;
+    *ret = to_json(&env);
+    return true;
+}
+
+json_t *env_desktop_json(void)
+{
+    static const char *const names[] = {"DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY",
+                                        "XAUTHORITY", "XDG_RUNTIME_DIR", "HOME"};
+    AUTO_STRV struct strv env = STRV_INIT;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (getenv(names[i]))
+            strv_env_set(&env, names[i], getenv(names[i]));
+    return to_json(&env);
+}
