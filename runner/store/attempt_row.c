@@ -8,9 +8,9 @@
 void attempt_row_release(struct attempt_row *row)
 {
     char *const owned[] = {
-        row->id,     row->title,  row->task,      row->agent, row->branch,      row->subdir,
-        row->engine, row->tree,   row->tip,       row->note,  row->engine_why,  row->snapshot,
-        row->review, row->layers, row->last_line, row->error, row->merged_into, row->merged_commit,
+        row->id,     row->title,  row->task,      row->agent,  row->branch,      row->subdir,
+        row->engine, row->tree,   row->tip,       row->note,   row->engine_why,  row->snapshot,
+        row->review, row->layers, row->last_line, row->error,  row->merged_into, row->merged_commit,
         row->repo,   row->base,   row->base_ref,  row->ladder,
     };
     for (size_t i = 0; i < ARRAY_LEN(owned); i++)
@@ -42,14 +42,16 @@ static void env_text(struct buf *out, const struct strv *env)
     jx_dump(out, list);
 }
 
-bool attempt_row_insert(struct db *db, const struct attempt_spec *spec, const char *title, int64_t at_ms,
-                        struct err *err)
+bool attempt_row_insert(struct db *db, const struct attempt_spec *spec, const char *title,
+                        int64_t at_ms, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT;
     spec_text(&text, spec);
     struct db_stmt *s;
-    if (!db_stmt(&s, db, "INSERT INTO attempt (id, run, n, state, title, task, spec, agent, branch, subdir,"
-                         " interactive, created_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", err))
+    if (!db_stmt(&s, db,
+                 "INSERT INTO attempt (id, run, n, state, title, task, spec, agent, branch, subdir,"
+                 " interactive, created_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                 err))
         return false;
     db_bind_text(s, 1, spec->id);
     db_bind_int(s, 2, spec->run);
@@ -112,12 +114,15 @@ bool attempt_row_get(struct attempt_row *ret, struct db *db, const char *id, str
 {
     struct db_stmt *s;
     bool have;
-    if (!db_stmt(&s, db, "SELECT run, a.n, title, task, a.agent, branch, subdir, a.created_ms, state, outcome,"
-                         " interactive, engine, engine_why, tree, tip, snapshot, commits, files, note,"
-                         " review, layers, last_line, exit_status, error, started_ms, ended_ms,"
-                         " keeper_pid, keeper_ticks, keeper_boot, spool_seq, merged_into, merged_commit,"
-                         " path, base, base_ref, ladder"
-                         " FROM attempt a JOIN run r ON r.id = a.run WHERE a.id = ?", err))
+    if (!db_stmt(
+            &s, db,
+            "SELECT run, a.n, title, task, a.agent, branch, subdir, a.created_ms, state, outcome,"
+            " interactive, engine, engine_why, tree, tip, snapshot, commits, files, note,"
+            " review, layers, last_line, exit_status, error, started_ms, ended_ms,"
+            " keeper_pid, keeper_ticks, keeper_boot, spool_seq, merged_into, merged_commit,"
+            " path, base, base_ref, ladder"
+            " FROM attempt a JOIN run r ON r.id = a.run WHERE a.id = ?",
+            err))
         return false;
     db_bind_text(s, 1, id);
     if (!db_step(s, &have, err))
@@ -149,7 +154,8 @@ bool attempt_row_get(struct attempt_row *ret, struct db *db, const char *id, str
 }
 
 /* What an event says of how the attempt ended, where no keeper said it. */
-static enum attempt_outcome outcome_of_event(const struct attempt_row *row, enum attempt_event event)
+static enum attempt_outcome outcome_of_event(const struct attempt_row *row,
+                                             enum attempt_event event)
 {
     bool was_stopped = row->state == ATTEMPT_STOPPING || row->state == ATTEMPT_QUEUED;
     switch (event) {
@@ -184,7 +190,8 @@ static void forget_last_try(struct attempt_row *row)
     attempt_row_set(&row->note, NULL);
 }
 
-bool attempt_row_apply(struct attempt_row *row, enum attempt_event event, int64_t at_ms, unsigned *ret_effects)
+bool attempt_row_apply(struct attempt_row *row, enum attempt_event event, int64_t at_ms,
+                       unsigned *ret_effects)
 {
     struct lifecycle_step step;
     if (!lifecycle_next(&step, row->state, event))
@@ -222,12 +229,14 @@ static void bind_course(struct db_stmt *s, const struct attempt_row *row)
 bool attempt_row_save(struct db *db, const struct attempt_row *row, struct err *err)
 {
     struct db_stmt *s;
-    if (!db_stmt(&s, db, "UPDATE attempt SET state = ?1, outcome = ?2, interactive = ?3, engine = ?4,"
-                         " engine_why = ?5, tree = ?6, tip = ?7, snapshot = ?8, commits = ?9, files = ?10,"
-                         " note = ?11, review = ?12, layers = ?13, last_line = ?14, exit_status = ?15,"
-                         " error = ?16, started_ms = ?17, ended_ms = ?18, keeper_pid = ?19,"
-                         " keeper_ticks = ?20, keeper_boot = ?21, spool_seq = ?22, merged_into = ?23,"
-                         " merged_commit = ?24 WHERE id = ?25", err))
+    if (!db_stmt(&s, db,
+                 "UPDATE attempt SET state = ?1, outcome = ?2, interactive = ?3, engine = ?4,"
+                 " engine_why = ?5, tree = ?6, tip = ?7, snapshot = ?8, commits = ?9, files = ?10,"
+                 " note = ?11, review = ?12, layers = ?13, last_line = ?14, exit_status = ?15,"
+                 " error = ?16, started_ms = ?17, ended_ms = ?18, keeper_pid = ?19,"
+                 " keeper_ticks = ?20, keeper_boot = ?21, spool_seq = ?22, merged_into = ?23,"
+                 " merged_commit = ?24 WHERE id = ?25",
+                 err))
         return false;
     db_bind_text(s, 1, attempt_state_name(row->state));
     db_bind_text(s, 2, attempt_outcome_name(row->outcome));
@@ -259,8 +268,8 @@ bool attempt_row_remove(struct db *db, const char *id, struct err *err)
 }
 
 /* Put back what spec_text left out. */
-static bool complete_spec(struct attempt_spec *spec, const char *task, const char *env, const char *ladder,
-                          struct err *err)
+static bool complete_spec(struct attempt_spec *spec, const char *task, const char *env,
+                          const char *ladder, struct err *err)
 {
     AUTO_JSON json_t *wrap = json_object();
     json_t *list;
@@ -276,8 +285,10 @@ bool attempt_row_spec(struct attempt_spec *ret, struct db *db, const char *id, s
 {
     struct db_stmt *s;
     bool have;
-    if (!db_stmt(&s, db, "SELECT a.spec, a.task, coalesce(a.env, r.env), r.ladder"
-                         " FROM attempt a JOIN run r ON r.id = a.run WHERE a.id = ?", err))
+    if (!db_stmt(&s, db,
+                 "SELECT a.spec, a.task, coalesce(a.env, r.env), r.ladder"
+                 " FROM attempt a JOIN run r ON r.id = a.run WHERE a.id = ?",
+                 err))
         return false;
     db_bind_text(s, 1, id);
     if (!db_step(s, &have, err))
@@ -310,7 +321,8 @@ bool attempt_row_save_spec(struct db *db, const struct attempt_spec *spec, const
     if (env)
         env_text(&env_json, env);
     struct db_stmt *s;
-    if (!db_stmt(&s, db, "UPDATE attempt SET spec = ?1, interactive = ?2, env = ?3 WHERE id = ?4", err))
+    if (!db_stmt(&s, db, "UPDATE attempt SET spec = ?1, interactive = ?2, env = ?3 WHERE id = ?4",
+                 err))
         return false;
     db_bind_text(s, 1, text.ptr);
     db_bind_int(s, 2, spec->interactive);
@@ -320,21 +332,30 @@ bool attempt_row_save_spec(struct db *db, const struct attempt_spec *spec, const
 }
 
 /* One literal each, since a statement is cached under its address. */
-static bool ids_statement(struct db_stmt **ret, struct db *db, enum attempt_which which, struct err *err)
+static bool ids_statement(struct db_stmt **ret, struct db *db, enum attempt_which which,
+                          struct err *err)
 {
     switch (which) {
     case ATTEMPTS_ALL:
-        return db_stmt(ret, db, "SELECT id FROM attempt WHERE ?1 = 0 OR run = ?1"
-                                " ORDER BY state = 'done', run DESC, n LIMIT ?2", err);
+        return db_stmt(ret, db,
+                       "SELECT id FROM attempt WHERE ?1 = 0 OR run = ?1"
+                       " ORDER BY state = 'done', run DESC, n LIMIT ?2",
+                       err);
     case ATTEMPTS_OPEN:
-        return db_stmt(ret, db, "SELECT id FROM attempt WHERE state <> 'done' AND (?1 = 0 OR run = ?1)"
-                                " ORDER BY run, n LIMIT ?2", err);
+        return db_stmt(ret, db,
+                       "SELECT id FROM attempt WHERE state <> 'done' AND (?1 = 0 OR run = ?1)"
+                       " ORDER BY run, n LIMIT ?2",
+                       err);
     case ATTEMPTS_QUEUED:
-        return db_stmt(ret, db, "SELECT id FROM attempt WHERE state <> 'done' AND state = 'queued'"
-                                " AND (?1 = 0 OR run = ?1) ORDER BY run, n LIMIT ?2", err);
+        return db_stmt(ret, db,
+                       "SELECT id FROM attempt WHERE state <> 'done' AND state = 'queued'"
+                       " AND (?1 = 0 OR run = ?1) ORDER BY run, n LIMIT ?2",
+                       err);
     case ATTEMPTS_DONE:
-        return db_stmt(ret, db, "SELECT id FROM attempt WHERE state = 'done' AND (?1 = 0 OR run = ?1)"
-                                " ORDER BY run, n LIMIT ?2", err);
+        return db_stmt(ret, db,
+                       "SELECT id FROM attempt WHERE state = 'done' AND (?1 = 0 OR run = ?1)"
+                       " ORDER BY run, n LIMIT ?2",
+                       err);
     }
     return err_set(err, ERR_INTERNAL, "an unknown selection of attempts");
 }
@@ -352,8 +373,8 @@ static bool collect(struct strv *ret, struct db_stmt *s, struct err *err)
     return false;
 }
 
-bool attempt_row_ids(struct strv *ret, struct db *db, enum attempt_which which, int64_t run, int64_t limit,
-                     struct err *err)
+bool attempt_row_ids(struct strv *ret, struct db *db, enum attempt_which which, int64_t run,
+                     int64_t limit, struct err *err)
 {
     struct db_stmt *s;
     if (!ids_statement(&s, db, which, err))
@@ -366,8 +387,10 @@ bool attempt_row_ids(struct strv *ret, struct db *db, enum attempt_which which, 
 static bool ids_with_prefix(struct strv *ret, struct db *db, const char *prefix, struct err *err)
 {
     struct db_stmt *s;
-    if (!db_stmt(&s, db, "SELECT id FROM attempt WHERE substr(id, 1, length(?1)) = ?1"
-                         " ORDER BY run, n", err))
+    if (!db_stmt(&s, db,
+                 "SELECT id FROM attempt WHERE substr(id, 1, length(?1)) = ?1"
+                 " ORDER BY run, n",
+                 err))
         return false;
     db_bind_text(s, 1, prefix);
     return collect(ret, s, err);
@@ -378,7 +401,8 @@ bool attempt_row_resolve(struct strv *ret, struct db *db, const char *word, stru
     AUTO_STRV struct strv found = STRV_INIT;
     AUTO_FREE char *as_run = xasprintf("%s%s", word, strchr(word, '.') ? "" : ".");
     if (!word[0] || word[0] == '.')
-        return err_set(err, ERR_USAGE, "'%s' is not an attempt; give RUN.N, or RUN for all of its attempts", word);
+        return err_set(err, ERR_USAGE,
+                       "'%s' is not an attempt; give RUN.N, or RUN for all of its attempts", word);
     if (!ids_with_prefix(&found, db, as_run, err))
         return false;
     if (strchr(word, '.') && strv_has(&found, word)) {
@@ -392,10 +416,11 @@ bool attempt_row_resolve(struct strv *ret, struct db *db, const char *word, stru
     if (found.n == 0 && !ids_with_prefix(&found, db, word, err))
         return false;
     if (found.n == 0)
-        return err_set(err, ERR_NOT_FOUND, "there is no attempt '%s'; 'headgate ls' lists them", word);
+        return err_set(err, ERR_NOT_FOUND, "there is no attempt '%s'; 'headgate ls' lists them",
+                       word);
     if (found.n > 1)
-        return err_set(err, ERR_USAGE, "'%s' could be %s, %s%s; give more of it", word, found.v[0], found.v[1],
-                       found.n > 2 ? " or others" : "");
+        return err_set(err, ERR_USAGE, "'%s' could be %s, %s%s; give more of it", word, found.v[0],
+                       found.v[1], found.n > 2 ? " or others" : "");
     strv_push(ret, found.v[0]);
     return true;
 }

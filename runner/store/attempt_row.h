@@ -1,8 +1,8 @@
 /*
  * attempt_row: what is stored of one attempt.
  *
- * Its spec (runner/attempt/attempt.h) is kept without prompt and environment: the prompt is the column `task`, the
- * environment is the run's unless the attempt was resumed with another.
+ * Its spec (runner/attempt/attempt.h) is kept without prompt and environment: the prompt is the
+ * column `task`, the environment is the run's unless the attempt was resumed with another.
  */
 #ifndef STORE_ATTEMPT_ROW_H
 #define STORE_ATTEMPT_ROW_H
@@ -27,35 +27,42 @@ struct attempt_row {
     char *tip, *snapshot;             /* NULL until harvested */
     int64_t commits, files;
     char *note;
-    char *review, *layers;            /* JSON texts or NULL */
+    char *review, *layers; /* JSON texts or NULL */
     char *last_line;
-    int64_t exit_status;              /* -1: none */
+    int64_t exit_status; /* -1: none */
     char *error;
-    int64_t started_ms, ended_ms;     /* 0: not yet */
-    struct proc_id keeper;            /* pid 0: none known */
-    int64_t spool_seq;                /* last record merged */
+    int64_t started_ms, ended_ms; /* 0: not yet */
+    struct proc_id keeper;        /* pid 0: none known */
+    int64_t spool_seq;            /* last record merged */
     char *merged_into, *merged_commit;
 };
 void attempt_row_release(struct attempt_row *row);
-#define ATTEMPT_ROW_INIT {.exit_status = -1}
+#define ATTEMPT_ROW_INIT  \
+    {                     \
+        .exit_status = -1 \
+    }
 #define AUTO_ATTEMPT_ROW __attribute__((cleanup(attempt_row_release)))
 
 /* Replace an owned string (copies value, NULL clears). */
 void attempt_row_set(char **member, const char *value);
 
 /* Insert a queued attempt of its spec. */
-bool attempt_row_insert(struct db *db, const struct attempt_spec *spec, const char *title, int64_t at_ms,
-                        struct err *err) WARN_UNUSED;
+bool attempt_row_insert(struct db *db, const struct attempt_spec *spec, const char *title,
+                        int64_t at_ms, struct err *err) WARN_UNUSED;
 /* ERR_NOT_FOUND names the attempt. */
-bool attempt_row_get(struct attempt_row *ret, struct db *db, const char *id, struct err *err) WARN_UNUSED;
-/* Apply an event to the row: state, times, outcome. An outcome and an exit status that the keeper told are set before. False: the
- * event means nothing in this state, and the row is as it was. The row is not saved. */
-bool attempt_row_apply(struct attempt_row *row, enum attempt_event event, int64_t at_ms, unsigned *ret_effects);
+bool attempt_row_get(struct attempt_row *ret, struct db *db, const char *id,
+                     struct err *err) WARN_UNUSED;
+/* Apply an event to the row: state, times, outcome. An outcome and an exit status that the keeper
+ * told are set before. False: the event means nothing in this state, and the row is as it was. The
+ * row is not saved. */
+bool attempt_row_apply(struct attempt_row *row, enum attempt_event event, int64_t at_ms,
+                       unsigned *ret_effects);
 bool attempt_row_save(struct db *db, const struct attempt_row *row, struct err *err) WARN_UNUSED;
 bool attempt_row_remove(struct db *db, const char *id, struct err *err) WARN_UNUSED;
 
 /* The whole spec again: with prompt, environment and the run's present ladder. */
-bool attempt_row_spec(struct attempt_spec *ret, struct db *db, const char *id, struct err *err) WARN_UNUSED;
+bool attempt_row_spec(struct attempt_spec *ret, struct db *db, const char *id,
+                      struct err *err) WARN_UNUSED;
 /* Replace the spec (resume). env NULL: that of the run. */
 bool attempt_row_save_spec(struct db *db, const struct attempt_spec *spec, const struct strv *env,
                            struct err *err) WARN_UNUSED;
@@ -66,12 +73,13 @@ enum attempt_which {
     ATTEMPTS_QUEUED, /* in the order of their turn */
     ATTEMPTS_DONE,
 };
-/* Identifiers, of one run or (0) of all. ATTEMPTS_ALL gives the open ones first and then the newest, at most limit; the
- * others give the oldest first. */
-bool attempt_row_ids(struct strv *ret, struct db *db, enum attempt_which which, int64_t run, int64_t limit,
-                     struct err *err) WARN_UNUSED;
-/* All of the attempts whose identifier is id, starts with it followed by a dot (a run), or else starts with it when only
- * one does. ERR_NOT_FOUND; ERR_USAGE when several start with it. */
-bool attempt_row_resolve(struct strv *ret, struct db *db, const char *word, struct err *err) WARN_UNUSED;
+/* Identifiers, of one run or (0) of all. ATTEMPTS_ALL gives the open ones first and then the
+ * newest, at most limit; the others give the oldest first. */
+bool attempt_row_ids(struct strv *ret, struct db *db, enum attempt_which which, int64_t run,
+                     int64_t limit, struct err *err) WARN_UNUSED;
+/* All of the attempts whose identifier is id, starts with it followed by a dot (a run), or else
+ * starts with it when only one does. ERR_NOT_FOUND; ERR_USAGE when several start with it. */
+bool attempt_row_resolve(struct strv *ret, struct db *db, const char *word,
+                         struct err *err) WARN_UNUSED;
 
 #endif

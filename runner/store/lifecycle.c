@@ -11,7 +11,15 @@ struct rule {
     unsigned effects;
 };
 
-#define TO(state, what) {true, ATTEMPT_##state, (what)}
+enum {
+    ON_EXIT = ATTEMPT_DO_QUIT | ATTEMPT_DO_HARVEST | ATTEMPT_DO_SCHEDULE,
+    ON_LOSS = ATTEMPT_DO_ORPHAN | ATTEMPT_DO_HARVEST | ATTEMPT_DO_SCHEDULE,
+};
+
+#define TO(state, what)               \
+    {                                 \
+        true, ATTEMPT_##state, (what) \
+    }
 
 /* clang-format off */
 static const struct rule rules[ATTEMPT_STATE_COUNT][ATTEMPT_EVENT_COUNT] = {
@@ -31,15 +39,15 @@ static const struct rule rules[ATTEMPT_STATE_COUNT][ATTEMPT_EVENT_COUNT] = {
         [ATTEMPT_EV_LAUNCH_FAILED] = TO(DONE, ATTEMPT_DO_SCHEDULE),
         [ATTEMPT_EV_STARTED] = TO(RUNNING, 0),
         [ATTEMPT_EV_STOP] = TO(STOPPING, ATTEMPT_DO_STOP),
-        [ATTEMPT_EV_EXITED] = TO(HARVESTING, ATTEMPT_DO_QUIT | ATTEMPT_DO_HARVEST | ATTEMPT_DO_SCHEDULE),
-        [ATTEMPT_EV_GONE] = TO(HARVESTING, ATTEMPT_DO_ORPHAN | ATTEMPT_DO_HARVEST | ATTEMPT_DO_SCHEDULE),
+        [ATTEMPT_EV_EXITED] = TO(HARVESTING, ON_EXIT),
+        [ATTEMPT_EV_GONE] = TO(HARVESTING, ON_LOSS),
     },
     [ATTEMPT_RUNNING] = {
         /* A keeper that starts its agent again says so again. */
         [ATTEMPT_EV_STARTED] = TO(RUNNING, 0),
         [ATTEMPT_EV_STOP] = TO(STOPPING, ATTEMPT_DO_STOP),
-        [ATTEMPT_EV_EXITED] = TO(HARVESTING, ATTEMPT_DO_QUIT | ATTEMPT_DO_HARVEST | ATTEMPT_DO_SCHEDULE),
-        [ATTEMPT_EV_GONE] = TO(HARVESTING, ATTEMPT_DO_ORPHAN | ATTEMPT_DO_HARVEST | ATTEMPT_DO_SCHEDULE),
+        [ATTEMPT_EV_EXITED] = TO(HARVESTING, ON_EXIT),
+        [ATTEMPT_EV_GONE] = TO(HARVESTING, ON_LOSS),
     },
     [ATTEMPT_STOPPING] = {
         [ATTEMPT_EV_PREPARED] = TO(DONE, ATTEMPT_DO_SCHEDULE),
@@ -50,8 +58,8 @@ static const struct rule rules[ATTEMPT_STATE_COUNT][ATTEMPT_EVENT_COUNT] = {
         [ATTEMPT_EV_LAUNCH_FAILED] = TO(DONE, ATTEMPT_DO_SCHEDULE),
         [ATTEMPT_EV_STARTED] = TO(STOPPING, ATTEMPT_DO_STOP),
         [ATTEMPT_EV_STOP] = TO(STOPPING, ATTEMPT_DO_STOP),
-        [ATTEMPT_EV_EXITED] = TO(HARVESTING, ATTEMPT_DO_QUIT | ATTEMPT_DO_HARVEST | ATTEMPT_DO_SCHEDULE),
-        [ATTEMPT_EV_GONE] = TO(HARVESTING, ATTEMPT_DO_ORPHAN | ATTEMPT_DO_HARVEST | ATTEMPT_DO_SCHEDULE),
+        [ATTEMPT_EV_EXITED] = TO(HARVESTING, ON_EXIT),
+        [ATTEMPT_EV_GONE] = TO(HARVESTING, ON_LOSS),
     },
     [ATTEMPT_HARVESTING] = {
         [ATTEMPT_EV_HARVESTED] = TO(DONE, ATTEMPT_DO_SCHEDULE),
@@ -98,9 +106,9 @@ bool lifecycle_is_active(enum attempt_state state)
 }
 
 static const char *const state_names[ATTEMPT_STATE_COUNT] = {
-    [ATTEMPT_QUEUED] = "queued",         [ATTEMPT_PREPARING] = "preparing",
-    [ATTEMPT_STARTING] = "starting",     [ATTEMPT_RUNNING] = "running",
-    [ATTEMPT_STOPPING] = "stopping",     [ATTEMPT_HARVESTING] = "harvesting",
+    [ATTEMPT_QUEUED] = "queued",     [ATTEMPT_PREPARING] = "preparing",
+    [ATTEMPT_STARTING] = "starting", [ATTEMPT_RUNNING] = "running",
+    [ATTEMPT_STOPPING] = "stopping", [ATTEMPT_HARVESTING] = "harvesting",
     [ATTEMPT_DONE] = "done",
 };
 

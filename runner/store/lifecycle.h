@@ -3,8 +3,8 @@
  *
  *   queued -> preparing -> starting -> running -> stopping -> harvesting -> done
  *
- * Pure. The executor writes the new state into the store before it carries out the effects; every effect is
- * idempotent, since recovery after a crash carries out those of the stored state again.
+ * Pure. The executor writes the new state into the store before it carries out the effects; every
+ * effect is idempotent, since recovery after a crash carries out those of the stored state again.
  *
  * What may be assumed in each state:
  *   queued      nothing of this try exists on disk; the scheduler may start it
@@ -76,8 +76,9 @@ struct lifecycle_step {
 
 /* False: the event means nothing in this state and is to be ignored. */
 bool lifecycle_next(struct lifecycle_step *ret, enum attempt_state state, enum attempt_event event);
-/* What recovery carries out for an attempt that was found in this state. The states in which a keeper may live give
- * ATTEMPT_DO_CONNECT; preparing gives nothing, since what is half made is undone first. */
+/* What recovery carries out for an attempt that was found in this state. The states in which a
+ * keeper may live give ATTEMPT_DO_CONNECT; preparing gives nothing, since what is half made is
+ * undone first. */
 unsigned lifecycle_recovery(enum attempt_state state);
 /* A state that takes one of the places of its run. */
 bool lifecycle_is_active(enum attempt_state state);
@@ -89,7 +90,8 @@ const char *attempt_event_name(enum attempt_event event);
 const char *attempt_outcome_name(enum attempt_outcome outcome);
 /* Unknown names and NULL give OUTCOME_NONE. */
 enum attempt_outcome attempt_outcome_parse(const char *name);
-/* The outcome of an ended box: cause is that of the keeper's `exited` record. Unknown causes count as failed. */
+/* The outcome of an ended box: cause is that of the keeper's `exited` record. Unknown causes count
+ * as failed. */
 enum attempt_outcome attempt_outcome_of(const char *cause, int status);
 
 #endif

@@ -16,17 +16,27 @@ void run_row_release(struct run_row *run)
     free(run->base_ref);
     free(run->agent);
     strv_release(&run->env);
+    strv_release(&run->desktop);
     *run = (struct run_row)RUN_ROW_INIT;
+}
+
+static void list_text(struct buf *out, const struct strv *words)
+{
+    AUTO_JSON json_t *list = jx_from_strv(words);
+    jx_dump(out, list);
 }
 
 bool run_row_insert(struct db *db, const struct run_row *run, struct err *err)
 {
     AUTO_BUF struct buf env = BUF_INIT;
-    AUTO_JSON json_t *list = jx_from_strv(&run->env);
-    jx_dump(&env, list);
+    AUTO_BUF struct buf desktop = BUF_INIT;
+    list_text(&env, &run->env);
+    list_text(&desktop, &run->desktop);
     struct db_stmt *s;
-    if (!db_stmt(&s, db, "INSERT INTO run (id, path, repo, base, base_ref, agent, ladder, jobs, n,"
-                         " created_ms, env) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", err))
+    if (!db_stmt(&s, db,
+                 "INSERT INTO run (id, path, repo, base, base_ref, agent, ladder, jobs, n,"
+                 " created_ms, env, desktop) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                 err))
         return false;
     db_bind_int(s, 1, run->id);
     db_bind_text(s, 2, run->path);
@@ -39,6 +49,7 @@ bool run_row_insert(struct db *db, const struct run_row *run, struct err *err)
     db_bind_int(s, 9, run->n);
     db_bind_int(s, 10, run->created_ms);
     db_bind_text(s, 11, env.ptr);
+    db_bind_text(s, 12, desktop.ptr);
     return db_run(s, err) && store_set_setting(db, "last_run", run->id, err);
 }
 
@@ -48,14 +59,14 @@ static char *column_text(struct db_stmt *s, int index)
     return text ? xstrdup(text) : NULL;
 }
 
-static bool read_env(struct strv *out, const char *text, struct err *err)
+static bool read_list(struct strv *out, const char *text, struct err *err)
 {
     AUTO_JSON json_t *wrap = json_object();
     json_t *list;
     if (!jx_parse(&list, text, strlen(text), err))
         return err_prefix(err, "the stored environment");
-    jx_set(wrap, "env", list);
-    jx_strv(out, wrap, "env");
+    jx_set(wrap, "list", list);
+    jx_strv(out, wrap, "list");
     return true;
 }
 
@@ -63,8 +74,11 @@ bool run_row_get(struct run_row *ret, struct db *db, int64_t id, struct err *err
 {
     struct db_stmt *s;
     bool have;
-    if (!db_stmt(&s, db, "SELECT path, repo, base, base_ref, agent, ladder, jobs, n, created_ms, env"
-                         " FROM run WHERE id = ?", err))
+    if (!db_stmt(
+            &s, db,
+            "SELECT path, repo, base, base_ref, agent, ladder, jobs, n, created_ms, env, desktop"
+            " FROM run WHERE id = ?",
+            err))
         return false;
     db_bind_int(s, 1, id);
     if (!db_step(s, &have, err))
@@ -85,7 +99,8 @@ bool run_row_get(struct run_row *ret, struct db *db, int64_t id, struct err *err
         .created_ms = db_col_int(s, 8),
     };
     bool is_whole = ladder_parse(&run.ladder, db_col_str(s, 5), err) &&
-                    read_env(&run.env, db_col_str(s, 9), err);
+                    read_list(&run.env, db_col_str(s, 9), err) &&
+                    read_list(&run.desktop, db_col_str(s, 10), err);
     db_reset(s);
     if (!is_whole)
         return false;
@@ -114,8 +129,10 @@ bool run_row_last_id(int64_t *ret, struct db *db, struct err *err)
 bool run_row_remove_empty(struct db *db, int64_t id, struct err *err)
 {
     struct db_stmt *s;
-    if (!db_stmt(&s, db, "DELETE FROM run WHERE id = ?1"
-                         " AND NOT EXISTS (SELECT 1 FROM attempt WHERE run = ?1)", err))
+    if (!db_stmt(&s, db,
+                 "DELETE FROM run WHERE id = ?1"
+                 " AND NOT EXISTS (SELECT 1 FROM attempt WHERE run = ?1)",
+                 err))
         return false;
     db_bind_int(s, 1, id);
     return db_run(s, err);
@@ -125,9 +142,11 @@ bool run_row_list(json_t *array, struct db *db, int64_t id, int64_t limit, struc
 {
     struct db_stmt *s;
     bool have;
-    if (!db_stmt(&s, db, "SELECT id, path, base, base_ref, agent, ladder, jobs, n, created_ms,"
-                         " (SELECT count(*) FROM attempt a WHERE a.run = run.id AND a.state <> 'done')"
-                         " FROM run WHERE ?1 = 0 OR id = ?1 ORDER BY id DESC LIMIT ?2", err))
+    if (!db_stmt(&s, db,
+                 "SELECT id, path, base, base_ref, agent, ladder, jobs, n, created_ms,"
+                 " (SELECT count(*) FROM attempt a WHERE a.run = run.id AND a.state <> 'done')"
+                 " FROM run WHERE ?1 = 0 OR id = ?1 ORDER BY id DESC LIMIT ?2",
+                 err))
         return false;
     db_bind_int(s, 1, id);
     db_bind_int(s, 2, limit);

@@ -16,10 +16,14 @@ struct run_row {
     char *agent;
     enum ladder ladder;
     int64_t jobs, n, created_ms;
-    struct strv env; /* of its attempts */
+    struct strv env;     /* of its attempts */
+    struct strv desktop; /* how to reach the desktop of whoever started it; never in a box */
 };
 void run_row_release(struct run_row *run);
-#define RUN_ROW_INIT {0}
+#define RUN_ROW_INIT \
+    {                \
+        0            \
+    }
 #define AUTO_RUN_ROW __attribute__((cleanup(run_row_release)))
 
 bool run_row_insert(struct db *db, const struct run_row *run, struct err *err) WARN_UNUSED;
@@ -31,6 +35,7 @@ bool run_row_last_id(int64_t *ret, struct db *db, struct err *err) WARN_UNUSED;
 /* Remove the run when no attempt of it is left. */
 bool run_row_remove_empty(struct db *db, int64_t id, struct err *err) WARN_UNUSED;
 /* RUN of runner/PROTOCOL.md; id 0: all, newest first, at most limit. Adds to the array. */
-bool run_row_list(json_t *array, struct db *db, int64_t id, int64_t limit, struct err *err) WARN_UNUSED;
+bool run_row_list(json_t *array, struct db *db, int64_t id, int64_t limit,
+                  struct err *err) WARN_UNUSED;
 
 #endif

@@ -6,8 +6,8 @@
 static const char runner_schema[] =
     "CREATE TABLE run ("
     "  id INTEGER PRIMARY KEY,"
-    "  path TEXT NOT NULL,"       /* what was named: toplevel or bare folder */
-    "  repo TEXT NOT NULL,"       /* common folder of the repository */
+    "  path TEXT NOT NULL," /* what was named: toplevel or bare folder */
+    "  repo TEXT NOT NULL," /* common folder of the repository */
     "  base TEXT NOT NULL,"
     "  base_ref TEXT,"
     "  agent TEXT NOT NULL,"
@@ -15,7 +15,8 @@ static const char runner_schema[] =
     "  jobs INTEGER NOT NULL,"
     "  n INTEGER NOT NULL,"
     "  created_ms INTEGER NOT NULL,"
-    "  env TEXT NOT NULL"         /* JSON array: the environment of its attempts */
+    "  env TEXT NOT NULL,"    /* JSON array: the environment of its attempts */
+    "  desktop TEXT NOT NULL" /* JSON array: for notify-send alone */
     ") STRICT;"
     "CREATE TABLE attempt ("
     "  id TEXT PRIMARY KEY,"
@@ -25,8 +26,8 @@ static const char runner_schema[] =
     "  outcome TEXT,"
     "  title TEXT NOT NULL,"
     "  task TEXT NOT NULL,"
-    "  spec TEXT NOT NULL,"       /* attempt_spec without prompt and environment */
-    "  env TEXT,"                 /* JSON array; NULL: the run's */
+    "  spec TEXT NOT NULL," /* attempt_spec without prompt and environment */
+    "  env TEXT,"           /* JSON array; NULL: the run's */
     "  agent TEXT NOT NULL,"
     "  branch TEXT NOT NULL,"
     "  subdir TEXT NOT NULL,"
@@ -39,8 +40,8 @@ static const char runner_schema[] =
     "  commits INTEGER NOT NULL DEFAULT 0,"
     "  files INTEGER NOT NULL DEFAULT 0,"
     "  note TEXT,"
-    "  review TEXT,"              /* JSON array of WHY\tPATH */
-    "  layers TEXT,"              /* JSON array of LAYER */
+    "  review TEXT," /* JSON array of WHY\tPATH */
+    "  layers TEXT," /* JSON array of LAYER */
     "  last_line TEXT,"
     "  exit_status INTEGER,"
     "  error TEXT,"
@@ -98,15 +99,18 @@ bool store_setting(int64_t *ret, struct db *db, const char *name, struct err *er
 bool store_set_setting(struct db *db, const char *name, int64_t value, struct err *err)
 {
     struct db_stmt *s;
-    if (!db_stmt(&s, db, "INSERT INTO setting (name, value) VALUES (?, ?)"
-                         " ON CONFLICT (name) DO UPDATE SET value = excluded.value", err))
+    if (!db_stmt(&s, db,
+                 "INSERT INTO setting (name, value) VALUES (?, ?)"
+                 " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                 err))
         return false;
     db_bind_text(s, 1, name);
     db_bind_int(s, 2, value);
     return db_run(s, err);
 }
 
-bool store_has_consent(bool *ret, struct db *db, const char *repo, const char *digest, struct err *err)
+bool store_has_consent(bool *ret, struct db *db, const char *repo, const char *digest,
+                       struct err *err)
 {
     struct db_stmt *s;
     bool have;
@@ -121,12 +125,14 @@ bool store_has_consent(bool *ret, struct db *db, const char *repo, const char *d
     return true;
 }
 
-bool store_add_consent(struct db *db, const char *repo, const char *digest, const char *by, int64_t at_ms,
-                       struct err *err)
+bool store_add_consent(struct db *db, const char *repo, const char *digest, const char *by,
+                       int64_t at_ms, struct err *err)
 {
     struct db_stmt *s;
-    if (!db_stmt(&s, db, "INSERT INTO consent (repo, digest, made_by, at_ms) VALUES (?, ?, ?, ?)"
-                         " ON CONFLICT DO NOTHING", err))
+    if (!db_stmt(&s, db,
+                 "INSERT INTO consent (repo, digest, made_by, at_ms) VALUES (?, ?, ?, ?)"
+                 " ON CONFLICT DO NOTHING",
+                 err))
         return false;
     db_bind_text(s, 1, repo);
     db_bind_text(s, 2, digest);

@@ -1,0 +1,301 @@
+#include "runner/server/create.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+
+#include "runner/base/clock.h"
+#include "runner/base/limits.h"
+#include "runner/base/text.h"
+#include "runner/server/setup.h"
+
+enum {
+    JOBS_DEFAULT = 4,
+    TITLE_COLUMNS = 72,
+    COLUMNS_DEFAULT = 80,
+    ROWS_DEFAULT = 24,
+    PORT_MAX = 65535
+};
+
+struct create *create_new(struct request *r)
+{
+    struct create *c = xcalloc(1, sizeof(*c));
+    c->request = r;
+    c->paths = &r->server->paths;
+    c->config = r->server->config;
+    c->body = r->body;
+    c->layers = r->server->layers;
+    c->has_layers = r->server->has_layers;
+    buf_init(&c->rung_why);
+    return c;
+}
+
+void create_free(struct create *c)
+{
+    strv_release(&c->env);
+    strv_release(&c->desktop);
+    strv_release(&c->notes);
+    wt_repo_release(&c->repo);
+    wt_commit_release(&c->base);
+    buf_release(&c->rung_why);
+    free(c->require);
+    free(c->setup);
+    free(c->consent_digest);
+    free(c);
+}
+
+/* ---- examine ---- */
+
+/* {"NAME":"value"} */
+static void read_env(struct strv *out, const json_t *body, const char *member)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(jx_obj(body, member), name, value)
+    {
+        const char *text = json_string_value(value);
+        if (text && name[0] && !strchr(name, '=') && strlen(text) == json_string_length(value))
+            strv_env_set(out, name, text);
+    }
+}
+
+static bool check_repository(struct create *c, struct err *err)
+{
+    const char *path = jx_str(c->body, "repo", "");
+    const char *base = jx_str(c->body, "base", config_str(c->config, "run.base", NULL));
+    if (path[0] != '/')
+        return err_set(err, ERR_USAGE, "the repository must be named by an absolute path");
+    return wt_repo_open(&c->repo, path, err) && wt_resolve(&c->base, &c->repo, base, err);
+}
+
+static bool check_agent(struct create *c, struct err *err)
+{
+    const char *name = jx_str(c->body, "agent", NULL);
+    bool has_command = json_array_size(jx_arr(c->body, "argv")) > 0;
+    if (!name && !has_command)
+        return agent_default(&c->agent, c->config, &c->env, err);
+    if (!name)
+        name = "command";
+    c->agent = agent_find(name);
+    if (!c->agent)
+        return err_set(err, ERR_USAGE,
+                       "there is no agent '%.64s'; 'headgate agent ls' lists the known ones", name);
+    if (has_command && c->agent->program)
+        return err_set(err, ERR_USAGE, "agent '%s' and a command exclude each other",
+                       c->agent->name);
+    if (!has_command && !c->agent->program)
+        return err_set(err, ERR_USAGE, "a command is missing: headgate run -- COMMAND [ARG...]");
+    AUTO_FREE char *program = agent_program_path(c->agent, &c->env);
+    if (c->agent->program && !program)
+        return err_set(err, ERR_NOT_FOUND, "%s is not installed: there is no '%s' in your PATH",
+                       c->agent->title, c->agent->program);
+    return true;
+}
+
+static bool check_tasks(struct create *c, struct err *err)
+{
+    const json_t *tasks = jx_arr(c->body, "tasks");
+    size_t i;
+    const json_t *task;
+    json_int_t n = json_is_null(json_object_get(c->body, "n")) ? 1 : jx_int(c->body, "n", 1);
+    if (json_array_size(tasks) == 0)
+        return err_set(err, ERR_USAGE, "there is no task");
+    if (json_array_size(tasks) > LIMIT_TASKS)
+        return err_set(err, ERR_LIMIT, "a run has at most %d tasks", LIMIT_TASKS);
+    if (n < 1 || n > LIMIT_ATTEMPTS_PER_RUN ||
+        (json_int_t)json_array_size(tasks) * n > LIMIT_ATTEMPTS_PER_RUN)
+        return err_set(err, ERR_LIMIT,
+                       "%zu tasks with %lld attempts each: a run has 1 to %d attempts",
+                       json_array_size(tasks), (long long)n, LIMIT_ATTEMPTS_PER_RUN);
+    json_array_foreach(tasks, i, task)
+    {
+        const json_t *text = json_object_get(task, "text");
+        if (!json_is_string(text) || !jx_str(task, "text", NULL))
+            return err_set(err, ERR_FORMAT, "task %zu has no text", i + 1);
+        if (json_string_length(text) > LIMIT_PROMPT_BYTES)
+            return err_set(err, ERR_LIMIT, "task %zu is longer than %d bytes", i + 1,
+                           LIMIT_PROMPT_BYTES);
+    }
+    c->n = n;
+    return true;
+}
+
+static bool check_choices(struct create *c, struct err *err)
+{
+    const char *engine = jx_str(c->body, "engine", NULL);
+    enum wt_engine ignored;
+    size_t i;
+    const json_t *port;
+    json_array_foreach(jx_arr(c->body, "services"), i, port)
+    {
+        if (!json_is_integer(port) || json_integer_value(port) < 1 ||
+            json_integer_value(port) > PORT_MAX)
+            return err_set(err, ERR_USAGE, "a service is a port from 1 to %d", PORT_MAX);
+    }
+    int64_t jobs = jx_int(c->body, "jobs", config_int(c->config, "run.jobs", 0));
+    int cpus = get_nprocs();
+    c->jobs = jobs > 0 ? jobs : cpus < JOBS_DEFAULT ? cpus : JOBS_DEFAULT;
+    c->time_ms = jx_int(jx_obj(c->body, "limits"), "time_ms", 0);
+    const char *timeout = config_str(c->config, "run.timeout", NULL);
+    if (c->time_ms == 0 && timeout && !clock_parse_duration(&c->time_ms, timeout, err))
+        return err_prefix(err, "run.timeout");
+    return !engine || wt_engine_parse(&ignored, engine, err);
+}
+
+/* The layers that the person or the settings insist on must be in force before anything is made. */
+static bool check_required(struct create *c, struct err *err)
+{
+    AUTO_STRV struct strv words = STRV_INIT;
+    AUTO_BUF struct buf list = BUF_INIT;
+    const char *configured = config_str(c->config, "run.require", NULL);
+    unsigned mask;
+    jx_strv(&words, c->body, "require");
+    for (size_t i = 0; i < words.n; i++)
+        buf_addf(&list, "%s%s", i ? "," : "", words.v[i]);
+    if (list.len == 0 && configured)
+        buf_adds(&list, configured);
+    if (list.len == 0)
+        return true;
+    if (!layer_parse_list(&mask, list.ptr, err))
+        return false;
+    for (int i = 0; i < LAYER_COUNT; i++) {
+        const struct layer_status *status = &c->layers.layer[i];
+        if (mask >> i & 1 && status->state != LAYER_ACTIVE)
+            return err_set(err, ERR_LAYER, "the required layer %s is %s: %s",
+                           layer_name((enum layer_id)i), layer_state_name(status->state),
+                           status->reason);
+    }
+    c->require = buf_steal(&list);
+    return true;
+}
+
+static bool check_layers(struct create *c, struct err *err)
+{
+    if (!c->has_layers && !attempt_probe_layers(&c->layers, c->paths, c->config, err))
+        return false;
+    c->has_layers = true;
+    return check_required(c, err);
+}
+
+/* The rung: as asked, else as configured, else as the layers allow. */
+static bool choose_rung(struct create *c, struct err *err)
+{
+    const char *asked = jx_str(c->body, "ladder", NULL);
+    const char *configured = config_str(c->config, "gate.ladder", NULL);
+    if (!asked && !configured) {
+        c->ladder = attempt_default_ladder(&c->layers, &c->rung_why);
+        return true;
+    }
+    buf_adds(&c->rung_why, asked ? "as asked" : "gate.ladder of the configuration");
+    return ladder_parse(&c->ladder, asked ? asked : configured, err) ||
+           (asked ? false : err_prefix(err, "gate.ladder"));
+}
+
+/* The person's own settings need no consent; what the repository brings does. */
+static bool choose_setup(struct create *c, struct err *err)
+{
+    AUTO_SETUP struct setup setup = SETUP_INIT;
+    const char *own = config_str(c->config, "worktree.setup", NULL);
+    if (c->repo.toplevel && !setup_read(&setup, c->repo.toplevel, err))
+        return false;
+    strv_push_all(&c->notes, strv_array(&setup.notes));
+    if (setup.ladder && !setup_tighten(&c->ladder, &c->rung_why, &setup, err))
+        return false;
+    if (setup.command) {
+        c->setup = xstrdup(setup.command);
+        c->consent_digest = xstrdup(setup.digest);
+    } else if (own) {
+        c->setup = xstrdup(own);
+    }
+    return true;
+}
+
+void create_examine(void *arg)
+{
+    struct create *c = arg;
+    read_env(&c->env, c->body, "env");
+    read_env(&c->desktop, c->body, "desktop");
+    c->ok = check_repository(c, &c->err) && check_tasks(c, &c->err) && check_choices(c, &c->err) &&
+            check_agent(c, &c->err) && check_layers(c, &c->err) && choose_rung(c, &c->err) &&
+            choose_setup(c, &c->err);
+}
+
+void create_number(void *arg)
+{
+    struct create *c = arg;
+    c->ok = wt_free_run_number(&c->number, &c->repo, c->wish, &c->err);
+}
+
+/* ---- attempts ---- */
+
+static char *dup_or_null(const char *text)
+{
+    return text ? xstrdup(text) : NULL;
+}
+
+static int size_or(const json_t *body, const char *member, int fallback)
+{
+    int64_t value = jx_int(body, member, fallback);
+    return value > 0 && value <= INT16_MAX ? (int)value : fallback;
+}
+
+static void add_services(struct attempt_spec *spec, const json_t *body)
+{
+    size_t i;
+    const json_t *port;
+    json_array_foreach(jx_arr(body, "services"), i, port)
+    {
+        strv_pushf(&spec->services, "%lld", (long long)json_integer_value(port));
+    }
+}
+
+void create_spec(struct attempt_spec *ret, const struct create *c, const json_t *task, int64_t n)
+{
+    const json_t *limits = jx_obj(c->body, "limits");
+    struct attempt_spec spec = {
+        .id = xasprintf("%lld.%lld", (long long)c->number, (long long)n),
+        .run = c->number,
+        .n = n,
+        .repo = xstrdup(c->repo.toplevel ? c->repo.toplevel : c->repo.common_dir),
+        .subdir = xstrdup(jx_str(c->body, "subdir", c->repo.subdir ? c->repo.subdir : "")),
+        .branch = xasprintf("headgate/%lld/%lld", (long long)c->number, (long long)n),
+        .base = xstrdup(c->base.oid),
+        .base_ref = dup_or_null(c->base.ref),
+        .engine = dup_or_null(jx_str(c->body, "engine", NULL)),
+        .agent = xstrdup(c->agent->name),
+        .prompt = xstrdup(jx_str(task, "text", "")),
+        .interactive = jx_bool(c->body, "interactive", false),
+        .cols = size_or(c->body, "cols", COLUMNS_DEFAULT),
+        .rows = size_or(c->body, "rows", ROWS_DEFAULT),
+        .ladder = c->ladder,
+        .memory_bytes = jx_int(limits, "memory", 0),
+        .pids = jx_int(limits, "pids", 0),
+        .time_ms = c->time_ms,
+        .output_bytes = jx_int(limits, "output", 0),
+        .require = dup_or_null(c->require),
+        .setup = dup_or_null(c->setup),
+    };
+    jx_strv(&spec.command, c->body, "argv");
+    jx_strv(&spec.ro, c->body, "ro");
+    jx_strv(&spec.rw, c->body, "rw");
+    add_services(&spec, c->body);
+    *ret = spec;
+}
+
+char *create_title(const struct create *c, const json_t *task)
+{
+    AUTO_BUF struct buf out = BUF_INIT;
+    AUTO_BUF struct buf words = BUF_INIT;
+    AUTO_STRV struct strv argv = STRV_INIT;
+    const char *text = jx_str(task, "title", "");
+    if (!text[0])
+        text = jx_str(task, "text", "");
+    jx_strv(&argv, c->body, "argv");
+    for (size_t i = 0; i < argv.n; i++)
+        buf_addf(&words, "%s%s", i ? " " : "", argv.v[i]);
+    if (!text[0])
+        text = words.ptr;
+    AUTO_FREE char *line = xstrndup(text, strcspn(text, "\r\n"));
+    text_add_clipped(&out, line, TITLE_COLUMNS);
+    return buf_steal(&out);
+}

@@ -1,0 +1,49 @@
+/*
+ * create: everything that run.create checks and decides before anything is stored, as a value.
+ * create_examine and create_number block (git, a probe of the box, the file system) and run on a
+ * worker thread.
+ */
+#ifndef SERVER_CREATE_H
+#define SERVER_CREATE_H
+
+#include "runner/agents/agent.h"
+#include "runner/attempt/attempt.h"
+#include "runner/server/control.h"
+
+struct create {
+    struct request *request;
+    const struct paths *paths;
+    const struct config *config;
+    const json_t *body; /* of the request, which waits meanwhile */
+    bool ok;
+    struct err err;
+
+    /* create_examine */
+    struct strv env, desktop;
+    struct wt_repo repo;
+    struct wt_commit base;
+    const struct agent *agent;
+    int64_t n, jobs, time_ms;
+    struct layer_report layers;
+    bool has_layers; /* in: they are known already; out: always */
+    enum ladder ladder;
+    struct buf rung_why;
+    char *require;        /* layer list or NULL */
+    char *setup;          /* command to run first, NULL: none */
+    char *consent_digest; /* set when setup comes from the repository */
+    struct strv notes;    /* sentences for the person */
+
+    /* create_number */
+    int64_t wish, number;
+};
+
+struct create *create_new(struct request *r);
+void create_free(struct create *c);
+void create_examine(void *arg);
+void create_number(void *arg);
+/* The attempt's number n (1-based) for a task. Caller releases. */
+void create_spec(struct attempt_spec *ret, const struct create *c, const json_t *task, int64_t n);
+/* A short title of a task for lists. Allocated. */
+char *create_title(const struct create *c, const json_t *task);
+
+#endif

@@ -1,0 +1,146 @@
+#include "runner/server/notify.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner/base/clock.h"
+#include "runner/base/fs.h"
+#include "runner/base/text.h"
+#include "runner/store/run_row.h"
+
+/* Calls come in bursts: one message says enough. */
+enum { PAUSE_MS = 5000, BODY_COLUMNS = 160, RUNNING_MAX = 4 };
+
+struct notice {
+    struct notice *next;
+    struct server *server;
+    uv_process_t process;
+};
+
+/* What notify-send needs to reach the desktop from which the run was started. */
+static const char *const desktop_names[] = {"DBUS_SESSION_BUS_ADDRESS", "DISPLAY",
+                                            "WAYLAND_DISPLAY",          "XAUTHORITY",
+                                            "XDG_RUNTIME_DIR",          "HOME"};
+
+static char *find_program(void)
+{
+    static const char *const places[] = {"/usr/bin/notify-send", "/usr/local/bin/notify-send"};
+    for (size_t i = 0; i < ARRAY_LEN(places); i++)
+        if (access(places[i], X_OK) == 0)
+            return xstrdup(places[i]);
+    return NULL;
+}
+
+static bool desktop_env(struct strv *out, struct server *s, const char *attempt)
+{
+    AUTO_RUN_ROW struct run_row run = RUN_ROW_INIT;
+    struct err ignored = ERR_INIT;
+    if (!run_row_get(&run, s->db, strtoll(attempt, NULL, 10), &ignored))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(desktop_names); i++) {
+        const char *value = strv_env_get(run.desktop.n ? &run.desktop : &run.env, desktop_names[i]);
+        if (value)
+            strv_env_set(out, desktop_names[i], value);
+    }
+    return strv_env_get(out, "DBUS_SESSION_BUS_ADDRESS") != NULL ||
+           strv_env_get(out, "DISPLAY") != NULL;
+}
+
+/* notify-send reads some markup, so that angle brackets and ampersands are escaped too. */
+static void add_body(struct buf *out, const struct ledger_call *call)
+{
+    AUTO_BUF struct buf args = BUF_INIT;
+    AUTO_BUF struct buf clean = BUF_INIT;
+    AUTO_BUF struct buf line = BUF_INIT;
+    jx_dump(&args, call->request.args);
+    text_sanitise(&clean, args.ptr, args.len, 0);
+    text_add_clipped(&line, clean.ptr, BODY_COLUMNS);
+    for (const char *p = line.ptr; *p; p++) {
+        if (*p == '<')
+            buf_adds(out, "&lt;");
+        else if (*p == '>')
+            buf_adds(out, "&gt;");
+        else if (*p == '&')
+            buf_adds(out, "&amp;");
+        else
+            buf_addch(out, *p);
+    }
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void on_exit_of(uv_process_t *process, int64_t status, int signal_number)
+{
+    struct notice *n = process->data;
+    struct notice **at = &n->server->notices;
+    (void)status;
+    (void)signal_number;
+    while (*at != n)
+        at = &(*at)->next;
+    *at = n->next;
+    uv_close((uv_handle_t *)process, on_closed);
+}
+
+static void start(struct server *s, char **argv, char *const *env)
+{
+    struct notice *n = xcalloc(1, sizeof(*n));
+    n->server = s;
+    n->process.data = n;
+    const uv_process_options_t options = {.exit_cb = on_exit_of,
+                                          .file = argv[0],
+                                          .args = argv,
+                                          .env = (char **)(uintptr_t)env,
+                                          .cwd = "/"};
+    if (uv_spawn(&s->loop, &n->process, &options) != 0) {
+        uv_close((uv_handle_t *)&n->process, on_closed);
+        return;
+    }
+    n->next = s->notices;
+    s->notices = n;
+}
+
+static bool is_crowded(const struct server *s)
+{
+    size_t running = 0;
+    for (const struct notice *n = s->notices; n; n = n->next)
+        running++;
+    return running >= RUNNING_MAX;
+}
+
+void notify_call(struct server *s, const struct ledger_call *call)
+{
+    int64_t now_ms = clock_mono_ms();
+    if (s->is_stopping || !config_bool(s->config, "ui.notify", true) || is_crowded(s) ||
+        (s->last_notice_ms && now_ms - s->last_notice_ms < PAUSE_MS))
+        return;
+    AUTO_FREE char *program = find_program();
+    AUTO_STRV struct strv env = STRV_INIT;
+    if (!program || !desktop_env(&env, s, call->attempt))
+        return;
+    s->last_notice_ms = now_ms;
+    AUTO_BUF struct buf body = BUF_INIT;
+    AUTO_FREE char *tool = text_clean(call->request.tool);
+    AUTO_FREE char *title = xasprintf("Attempt %s asks: %.60s", call->attempt, tool);
+    add_body(&body, call);
+    AUTO_STRV struct strv argv = STRV_INIT;
+    strv_push(&argv, program);
+    strv_push(&argv, "--app-name=Headgate");
+    strv_push(&argv, "--"); /* what follows comes from an agent */
+    strv_push(&argv, title);
+    strv_push(&argv, body.ptr);
+    start(s, argv.v, strv_array(&env));
+}
+
+/* A notification outlives the server; only its exit goes unseen. */
+void notify_close(struct server *s)
+{
+    while (s->notices) {
+        struct notice *n = s->notices;
+        s->notices = n->next;
+        uv_close((uv_handle_t *)&n->process, on_closed);
+    }
+}

@@ -1,0 +1,50 @@
+/*
+ * ops: the operations of the control protocol (runner/PROTOCOL.md), by file. Each answers its
+ * request, now or later.
+ */
+#ifndef SERVER_OPS_H
+#define SERVER_OPS_H
+
+#include "runner/server/control.h"
+
+/* ops_server.c */
+void op_hello(struct request *r);
+void op_snapshot(struct request *r);
+void op_subscribe(struct request *r);
+void op_server_info(struct request *r);
+void op_server_stop(struct request *r);
+
+/* ops_run.c */
+void op_run_create(struct request *r);
+void op_run_list(struct request *r);
+void op_ladder_set(struct request *r);
+
+/* ops_attempt.c */
+void op_attempt_list(struct request *r);
+void op_attempt_show(struct request *r);
+void op_attempt_stop(struct request *r);
+void op_attempt_resume(struct request *r);
+void op_attempt_say(struct request *r);
+void op_attempt_harvest(struct request *r);
+void op_attempt_merged(struct request *r);
+
+/* ops_clean.c */
+void op_attempt_discard(struct request *r);
+void op_clean(struct request *r);
+
+/* ops_call.c */
+void op_call_list(struct request *r);
+void op_call_show(struct request *r);
+void op_call_decide(struct request *r);
+
+/* ops_rule.c */
+void op_rule_add(struct request *r);
+void op_rule_list(struct request *r);
+void op_rule_rm(struct request *r);
+
+/* ops_gate.c */
+void op_gate_log(struct request *r);
+void op_gate_verify(struct request *r);
+void op_gate_stats(struct request *r);
+
+#endif

@@ -1,0 +1,225 @@
+/*
+ * ops_attempt: what is asked of attempts.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/ledger.h"
+#include "runner/base/clock.h"
+#include "runner/base/limits.h"
+#include "runner/server/events.h"
+#include "runner/server/executor.h"
+#include "runner/server/gather.h"
+#include "runner/server/link.h"
+#include "runner/server/ops.h"
+#include "runner/server/view.h"
+#include "runner/store/store.h"
+
+/* Beyond the second number attempt.show leaves the details away, or no reader could take the
+ * answer. */
+enum { LISTED_ATTEMPTS = 2000, DETAILED_ATTEMPTS = 100 };
+
+static void answer_attempts(struct request *r, const struct strv *ids, enum view_form form)
+{
+    struct err err = ERR_INIT;
+    json_t *attempts;
+    if (view_attempts(&attempts, r->server, ids, form, &err))
+        request_answer(r, json_pack("{s:o}", "attempts", attempts));
+    else
+        request_fail(r, &err);
+}
+
+void op_attempt_list(struct request *r)
+{
+    struct err err = ERR_INIT;
+    AUTO_STRV struct strv ids = STRV_INIT;
+    if (attempt_row_ids(&ids, r->server->db, ATTEMPTS_ALL, jx_int(r->body, "run", 0),
+                        LISTED_ATTEMPTS, &err))
+        answer_attempts(r, &ids, VIEW_SHORT);
+    else
+        request_fail(r, &err);
+}
+
+void op_attempt_show(struct request *r)
+{
+    struct err err = ERR_INIT;
+    AUTO_STRV struct strv ids = STRV_INIT;
+    if (view_resolve(&ids, r->server, r->body, ATTEMPTS_ALL, &err))
+        answer_attempts(r, &ids, ids.n <= DETAILED_ATTEMPTS ? VIEW_WHOLE : VIEW_SHORT);
+    else
+        request_fail(r, &err);
+}
+
+static bool log_act(struct request *r, const char *kind, const struct strv *ids, struct err *err)
+{
+    AUTO_JSON json_t *body = json_object();
+    jx_set(body, "attempts", jx_from_strv(ids));
+    jx_set_str(body, "by", r->by);
+    return ledger_log(r->server->db, kind, body, clock_unix_ms(), err);
+}
+
+void op_attempt_stop(struct request *r)
+{
+    struct server *s = r->server;
+    struct err err = ERR_INIT;
+    AUTO_STRV struct strv ids = STRV_INIT;
+    AUTO_STRV struct strv waiting = STRV_INIT;
+    bool ok = view_resolve(&ids, s, r->body, ATTEMPTS_OPEN, &err) &&
+              log_act(r, "attempt.stop", &ids, &err);
+    for (size_t i = 0; ok && i < ids.n; i++) {
+        AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
+        ok = executor_post(NULL, s, ids.v[i], ATTEMPT_EV_STOP, NULL, NULL, &err) &&
+             attempt_row_get(&row, s->db, ids.v[i], &err);
+        if (ok && row.state != ATTEMPT_DONE)
+            strv_push(&waiting, ids.v[i]);
+    }
+    if (ok)
+        gather_open(r, GATHER_ENDED, &ids, &waiting);
+    else
+        request_fail(r, &err);
+}
+
+static void read_env(struct strv *out, const json_t *body)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(jx_obj(body, "env"), name, value)
+    {
+        if (json_is_string(value) && name[0] && !strchr(name, '='))
+            strv_env_set(out, name, json_string_value(value));
+    }
+}
+
+/* With the environment of today: tokens may have been renewed. */
+static bool save_resumed_spec(struct server *s, const char *id, const json_t *body, struct err *err)
+{
+    AUTO_STRV struct strv env = STRV_INIT;
+    struct attempt_spec spec;
+    if (!attempt_row_spec(&spec, s->db, id, err))
+        return false;
+    spec.resume = true;
+    spec.interactive = jx_bool(body, "interactive", spec.interactive);
+    spec.cols = (int)jx_int(body, "cols", spec.cols);
+    spec.rows = (int)jx_int(body, "rows", spec.rows);
+    read_env(&env, body);
+    bool ok = attempt_row_save_spec(s->db, &spec, env.n ? &env : NULL, err);
+    attempt_spec_release(&spec);
+    return ok;
+}
+
+static bool resume_one(struct request *r, const char *id, struct err *err)
+{
+    struct server *s = r->server;
+    AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
+    const struct live *live = live_find(s, id);
+    if (!attempt_row_get(&row, s->db, id, err))
+        return false;
+    if (row.state != ATTEMPT_DONE)
+        return err_set(err, ERR_CONFLICT, "attempt %s is %s; 'headgate attach %s' shows it", id,
+                       attempt_state_name(row.state), id);
+    if (live && (live->job || live->wanted))
+        return err_set(err, ERR_CONFLICT, "something else is being done with attempt %s; try again",
+                       id);
+    return save_resumed_spec(s, id, r->body, err) &&
+           executor_post(NULL, s, id, ATTEMPT_EV_RESUME, NULL, NULL, err);
+}
+
+void op_attempt_resume(struct request *r)
+{
+    struct err err = ERR_INIT;
+    AUTO_STRV struct strv ids = STRV_INIT;
+    bool ok = view_resolve(&ids, r->server, r->body, ATTEMPTS_DONE, &err) &&
+              log_act(r, "attempt.resume", &ids, &err);
+    for (size_t i = 0; ok && i < ids.n; i++)
+        ok = resume_one(r, ids.v[i], &err);
+    if (ok)
+        answer_attempts(r, &ids, VIEW_SHORT);
+    else
+        request_fail(r, &err);
+}
+
+/* Exactly one attempt, named by `id`. */
+static bool resolve_one(struct strv *ret, struct request *r, struct err *err)
+{
+    const char *word = jx_str(r->body, "id", "");
+    if (!attempt_row_resolve(ret, r->server->db, word, err))
+        return false;
+    return ret->n == 1 ||
+           err_set(err, ERR_USAGE, "'%s' means %zu attempts; name one", word, ret->n);
+}
+
+void op_attempt_say(struct request *r)
+{
+    struct err err = ERR_INIT;
+    AUTO_STRV struct strv ids = STRV_INIT;
+    const char *text = jx_str(r->body, "text", "");
+    bool ok = resolve_one(&ids, r, &err);
+    struct live *live = ok ? live_find(r->server, ids.v[0]) : NULL;
+    if (ok && (!text[0] || strlen(text) > LIMIT_PROMPT_BYTES))
+        ok = err_set(&err, ERR_USAGE, "what is said has 1 to %d bytes", LIMIT_PROMPT_BYTES);
+    else if (ok && !live)
+        ok = err_set(&err, ERR_CONFLICT, "attempt %s does not run", ids.v[0]);
+    if (ok && link_say(live, text, &err))
+        request_answer(r, NULL);
+    else
+        request_fail(r, &err);
+}
+
+/* Only what has a worktree can be harvested; an attempt that has ended is harvested with what it
+ * left uncommitted. */
+static bool want_harvest(struct strv *waiting, struct server *s, const char *id, struct err *err)
+{
+    AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
+    if (!attempt_row_get(&row, s->db, id, err))
+        return false;
+    bool is_over = row.state == ATTEMPT_DONE || row.state == ATTEMPT_HARVESTING;
+    if (!row.tree || (!is_over && row.state != ATTEMPT_RUNNING && row.state != ATTEMPT_STOPPING))
+        return true;
+    strv_push(waiting, id);
+    return true;
+}
+
+void op_attempt_harvest(struct request *r)
+{
+    struct server *s = r->server;
+    struct err err = ERR_INIT;
+    AUTO_STRV struct strv ids = STRV_INIT;
+    AUTO_STRV struct strv waiting = STRV_INIT;
+    bool ok = view_resolve(&ids, s, r->body, ATTEMPTS_OPEN, &err);
+    for (size_t i = 0; ok && i < ids.n; i++)
+        ok = want_harvest(&waiting, s, ids.v[i], &err);
+    if (!ok) {
+        request_fail(r, &err);
+        return;
+    }
+    gather_open(r, GATHER_HARVESTED, &ids, &waiting);
+    for (size_t i = 0; i < waiting.n; i++) {
+        AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
+        struct err lost = ERR_INIT;
+        if (!attempt_row_get(&row, s->db, waiting.v[i], &lost)) {
+            gather_met(s, GATHER_HARVESTED, waiting.v[i]);
+            continue;
+        }
+        bool is_over = row.state == ATTEMPT_DONE || row.state == ATTEMPT_HARVESTING;
+        executor_want(live_get(s, row.id, row.run), is_over ? JOB_HARVEST_END : JOB_HARVEST);
+    }
+}
+
+static void fill_merged(struct attempt_row *row, void *arg)
+{
+    const json_t *body = arg;
+    attempt_row_set(&row->merged_into, jx_str(body, "into", NULL));
+    attempt_row_set(&row->merged_commit, jx_str(body, "commit", NULL));
+}
+
+void op_attempt_merged(struct request *r)
+{
+    struct err err = ERR_INIT;
+    AUTO_STRV struct strv ids = STRV_INIT;
+    if (resolve_one(&ids, r, &err) &&
+        executor_update(r->server, ids.v[0], fill_merged, r->body, &err) &&
+        log_act(r, "attempt.merged", &ids, &err))
+        request_answer(r, NULL);
+    else
+        request_fail(r, &err);
+}

@@ -1,0 +1,130 @@
+/*
+ * ops_rule: the rules. A change is answered when every live keeper has it.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/ledger.h"
+#include "runner/base/clock.h"
+#include "runner/server/epoch.h"
+#include "runner/server/ops.h"
+#include "runner/store/run_row.h"
+#include "runner/store/store.h"
+
+/* "in repo" means the repository of the run that was named, or of the folder's that the client
+ * names. */
+static bool fill_scope(struct rule *rule, const struct request *r, struct err *err)
+{
+    AUTO_RUN_ROW struct run_row run = RUN_ROW_INIT;
+    if (rule->scope != RULE_REPO || rule->scope_value)
+        return true;
+    const char *repo = jx_str(r->body, "repo", NULL);
+    int64_t id = jx_int(r->body, "run", 0);
+    if (!repo && id == 0)
+        return err_set(err, ERR_USAGE,
+                       "'in repo' needs a run whose repository is meant: add --run R");
+    if (!repo && !run_row_get(&run, r->server->db, id, err))
+        return false;
+    rule->scope_value = xstrdup(repo ? repo : run.repo);
+    return true;
+}
+
+static json_t *rule_json(const struct rule *rule, const char *by, int64_t at_ms)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    json_t *j = json_object();
+    rule_text(&text, rule);
+    jx_set_int(j, "id", rule->id);
+    jx_set_str(j, "text", text.ptr);
+    jx_set_str(j, "by", by);
+    jx_set_int(j, "made_ms", at_ms);
+    return j;
+}
+
+static bool add(struct server *s, struct rule *rule, const char *by, int64_t at_ms,
+                int64_t *ret_epoch, struct err *err)
+{
+    AUTO_ROLLBACK struct db *db = s->db;
+    return db_begin(db, err) && ledger_rule_add(&rule->id, db, rule, by, at_ms, err) &&
+           epoch_raise(ret_epoch, s, err) && db_commit(db, err);
+}
+
+void op_rule_add(struct request *r)
+{
+    struct err err = ERR_INIT;
+    struct rule rule = RULE_INIT;
+    int64_t epoch, at_ms = clock_unix_ms();
+    if (!rule_parse(&rule, jx_str(r->body, "text", ""), &err)) {
+        request_fail(r, &err);
+        return;
+    }
+    if (fill_scope(&rule, r, &err) && add(r->server, &rule, r->by, at_ms, &epoch, &err))
+        epoch_spread(r->server, epoch, r,
+                     json_pack("{s:o}", "rule", rule_json(&rule, r->by, at_ms)));
+    else
+        request_fail(r, &err);
+    rule_release(&rule);
+}
+
+void op_rule_list(struct request *r)
+{
+    struct err err = ERR_INIT;
+    json_t *rules;
+    if (ledger_rule_list(&rules, r->server->db, &err))
+        request_answer(r, json_pack("{s:o}", "rules", rules));
+    else
+        request_fail(r, &err);
+}
+
+/* "r7", "7" or the number itself. */
+static bool read_id(int64_t *ret, const json_t *item, struct err *err)
+{
+    const char *word = json_string_value(item);
+    if (json_is_integer(item)) {
+        *ret = json_integer_value(item);
+        return true;
+    }
+    const char *digits = word && word[0] == 'r' ? word + 1 : word;
+    char *end;
+    if (!digits || !isdigit((unsigned char)digits[0]))
+        return err_set(err, ERR_USAGE, "'%s' is not a rule; 'headgate gate rule ls' lists them",
+                       word ? word : "");
+    *ret = strtoll(digits, &end, 10);
+    return *end == '\0' || err_set(err, ERR_USAGE, "'%s' is not a rule", word);
+}
+
+static bool remove_all(struct request *r, int64_t *ret_epoch, struct err *err)
+{
+    struct server *s = r->server;
+    AUTO_ROLLBACK struct db *db = s->db;
+    const json_t *ids = jx_arr(r->body, "ids");
+    size_t i;
+    const json_t *item;
+    if (json_array_size(ids) == 0)
+        return err_set(err, ERR_USAGE, "no rule is named");
+    if (!db_begin(db, err))
+        return false;
+    json_array_foreach(ids, i, item)
+    {
+        int64_t id;
+        if (!read_id(&id, item, err) || !ledger_rule_rm(db, id, r->by, clock_unix_ms(), err))
+            return false;
+    }
+    return epoch_raise(ret_epoch, s, err) && db_commit(db, err);
+}
+
+void op_rule_rm(struct request *r)
+{
+    struct err err = ERR_INIT;
+    json_t *rules;
+    int64_t epoch;
+    if (!remove_all(r, &epoch, &err)) {
+        request_fail(r, &err);
+        return;
+    }
+    /* Removed they are; a list that cannot be read now must not keep that from the keepers. */
+    if (!ledger_rule_list(&rules, r->server->db, &err))
+        rules = json_null();
+    epoch_spread(r->server, epoch, r, json_pack("{s:o}", "rules", rules));
+}

@@ -1,0 +1,84 @@
+#include "runner/server/setup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner/base/config.h"
+#include "runner/base/fs.h"
+#include "runner/base/limits.h"
+#include "runner/base/mem.h"
+
+#define FILE_NAME ".headgate"
+
+void setup_release(struct setup *s)
+{
+    free(s->command);
+    free(s->ladder);
+    strv_release(&s->notes);
+    *s = (struct setup)SETUP_INIT;
+}
+
+static void visit(const char *key, const char *value, void *arg)
+{
+    struct setup *s = arg;
+    char **member = strcmp(key, "worktree.setup") == 0 ? &s->command
+                    : strcmp(key, "gate.ladder") == 0  ? &s->ladder
+                                                       : NULL;
+    if (!member) {
+        strv_pushf(&s->notes,
+                   FILE_NAME " of the repository sets %s, which a repository may not set: ignored",
+                   key);
+        return;
+    }
+    free(*member);
+    *member = xstrdup(value);
+}
+
+/* A symlink is not followed: the file is the repository's own or it is none. */
+static bool read_bytes(struct buf *out, bool *ret_exists, const char *toplevel, struct err *err)
+{
+    AUTO_FD int dirfd = fs_open_dir(AT_FDCWD, toplevel, err);
+    if (dirfd < 0)
+        return false;
+    struct err why = ERR_INIT;
+    AUTO_FD int fd = fs_open_beneath(dirfd, FILE_NAME, O_RDONLY | O_NONBLOCK, 0, &why);
+    *ret_exists = fd >= 0;
+    if (fd < 0 && why.sys_errno != ENOENT) {
+        *err = why;
+        return false;
+    }
+    return fd < 0 || fs_read_fd(out, fd, LIMIT_CONFIG_BYTES, err) ||
+           err_prefix(err, FILE_NAME " of the repository");
+}
+
+bool setup_read(struct setup *ret, const char *toplevel, struct err *err)
+{
+    AUTO_BUF struct buf bytes = BUF_INIT;
+    AUTO_CONFIG struct config *config = NULL;
+    bool exists;
+    if (!read_bytes(&bytes, &exists, toplevel, err))
+        return false;
+    if (!exists)
+        return true;
+    if (!config_parse(&config, bytes.ptr, bytes.len, FILE_NAME " of the repository", err))
+        return false;
+    digest_bytes(ret->digest, bytes.ptr, bytes.len);
+    config_each(config, visit, ret);
+    return true;
+}
+
+bool setup_tighten(enum ladder *ladder, struct buf *why, const struct setup *s, struct err *err)
+{
+    enum ladder wanted;
+    if (!ladder_parse(&wanted, s->ladder, err))
+        return err_prefix(err, FILE_NAME " of the repository: gate.ladder");
+    if (wanted >= *ladder) /* confirm, edits, auto: later is looser */
+        return true;
+    *ladder = wanted;
+    buf_clear(why);
+    buf_adds(why, FILE_NAME " of the repository asks for it");
+    return true;
+}
