@@ -52,7 +52,7 @@ static bool check_account(const struct box_spec *spec, struct err *err)
 {
     uid_t uid = geteuid();
     if (spec->uid == 0 || spec->gid == 0)
-        return err_set(err, ERR_REFUSED,
+        return err_set(err, ERR_LAYER,
                        "a box never runs as root; create an unprivileged account (useradd "
                        "--system --create-home headgate) and name it in box.user");
     if (uid != 0 && (spec->uid != uid || spec->gid != getegid()))

@@ -100,7 +100,7 @@ static bool give_up_root(struct launch *l, struct err *err)
 {
     const struct plan_head *head = l->plan.head;
     if (head->uid == 0 || head->gid == 0)
-        return err_set(err, ERR_REFUSED,
+        return err_set(err, ERR_LAYER,
                        "a box never runs as root; set box.user to an unprivileged account");
     if (!tree_open_all(l, err))
         return false;

@@ -1,0 +1,229 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runner/attempt/account.h"
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+#include "runner/base/paths.h"
+#include "runner/cmd/box_loop.h"
+#include "runner/cmd/cmd.h"
+#include "runner/cmd/out.h"
+#include "sandbox/profile.h"
+
+/* As docker has it, so that the command's own codes stay apart from ours. */
+enum { EXIT_HEADGATE = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NO_PROGRAM = 127 };
+
+struct box_options {
+    struct strv net, services, ro, rw;
+    const char *off, *require;
+    int64_t memory_bytes, pids;
+    bool explain;
+};
+
+static void options_release(struct box_options *o)
+{
+    strv_release(&o->net);
+    strv_release(&o->services);
+    strv_release(&o->ro);
+    strv_release(&o->rw);
+}
+
+/* The private home of one box: a folder that is gone afterwards. */
+struct temp_home {
+    char *path;
+};
+
+static void temp_home_release(struct temp_home *h)
+{
+    struct err ignored = ERR_INIT;
+    if (h->path && !fs_remove_tree(AT_FDCWD, h->path, &ignored))
+        cmd_exit(false, &ignored);
+    free(h->path);
+}
+
+static bool temp_home_make(struct temp_home *ret, const struct account *account, struct err *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    AUTO_FREE char *path = fs_join(tmp && *tmp == '/' ? tmp : "/tmp", "headgate-home-XXXXXX");
+    if (!mkdtemp(path))
+        return err_sys(err, errno, "cannot create a private home %s", path);
+    ret->path = steal_ptr(&path);
+    if (account->is_other && chown(ret->path, account->uid, account->gid) != 0)
+        return err_sys(err, errno, "cannot give %s to the account of the box", ret->path);
+    return true;
+}
+
+/* Only root needs the settings: they name the account that takes its place. */
+static bool find_account(struct account *ret, struct err *err)
+{
+    AUTO_PATHS struct paths paths = {0};
+    AUTO_CONFIG struct config *config = NULL;
+    if (geteuid() == 0 && (!paths_init(&paths, err) || !config_load(&config, &paths, err)))
+        return false;
+    return account_of_boxes(ret, config, err);
+}
+
+static bool show_paths(struct box_spec *spec, const struct strv *paths, unsigned flags,
+                       const char *work, bool *ret_is_work_named, struct err *err)
+{
+    for (size_t i = 0; i < paths->n; i++) {
+        AUTO_FREE char *real = fs_realpath(paths->v[i], err);
+        if (!real)
+            return false;
+        if (strcmp(real, work) == 0)
+            *ret_is_work_named = true;
+        box_spec_bind(spec, real, real, flags);
+    }
+    return true;
+}
+
+static bool is_at_or_above(const char *path, const char *other)
+{
+    size_t len = strlen(path);
+    return strcmp(path, "/") == 0 ||
+           (strncmp(path, other, len) == 0 && (other[len] == '/' || !other[len]));
+}
+
+/* In every box, or the box's own: a command can start there without its being shown. */
+static bool is_in_each_box(const char *path)
+{
+    static const char *const folders[] = {"/usr", "/opt", "/etc", "/bin", "/lib", "/nix"};
+    if (strcmp(path, "/") == 0 || strcmp(path, "/tmp") == 0)
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+        if (is_at_or_above(folders[i], path))
+            return true;
+    return false;
+}
+
+/* The current folder is the work folder: writable at its own path, unless it was named read-only. */
+static bool show_work(struct box_spec *spec, const struct box_options *o, const char *home,
+                      struct err *err)
+{
+    bool is_named = false;
+    AUTO_FREE char *work = getcwd(NULL, 0);
+    if (!work)
+        return err_sys(err, errno, "cannot find the current folder");
+    if (!show_paths(spec, &o->ro, 0, work, &is_named, err) ||
+        !show_paths(spec, &o->rw, BOX_BIND_WRITE, work, &is_named, err))
+        return false;
+    spec->cwd = steal_ptr(&work);
+    if (is_named || is_in_each_box(spec->cwd))
+        return true;
+    AUTO_FREE char *real_home = fs_realpath(home, err);
+    if (real_home && is_at_or_above(spec->cwd, real_home))
+        return err_set(err, ERR_USAGE,
+                       "%s would show your whole home in the box; go to the folder of the work, or "
+                       "say --ro . if you mean it",
+                       spec->cwd);
+    box_spec_bind(spec, spec->cwd, spec->cwd, BOX_BIND_WRITE);
+    return true;
+}
+
+static bool fill_spec(struct box_spec *spec, const struct box_options *o, const struct strv *command,
+                      const struct temp_home *home, struct err *err)
+{
+    AUTO_STRV struct strv env = STRV_INIT;
+    strv_push_all(&env, environ);
+    const char *person_home = strv_env_get(&env, "HOME");
+    if (!person_home || *person_home != '/')
+        person_home = "/home/agent";
+    if (!profile_apply(spec, &env, person_home, home->path, err) ||
+        !show_work(spec, o, person_home, err))
+        return false;
+    strv_push_all(&spec->argv, strv_array(command));
+    strv_push_all(&spec->listen_ports, strv_array(&o->services));
+    spec->limits.memory_bytes = o->memory_bytes;
+    spec->limits.pids = o->pids;
+    spec->hostname = xstrdup("headgate-box");
+    box_loop_choose_terminal(spec);
+    return (!o->off || layer_parse_list(&spec->without, o->off, err)) &&
+           (!o->require || layer_parse_list(&spec->require, o->require, err));
+}
+
+static bool explain(const struct box_end *end, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    for (unsigned id = 0; id < LAYER_COUNT; id++) {
+        const struct layer_status *s = &end->report.layer[id];
+        buf_addf(&text, "%-9s %-12s %s%s%s\n", layer_name(id), layer_state_name(s->state),
+                 s->mechanism, s->mechanism[0] && s->reason[0] ? ": " : "", s->reason);
+    }
+    uint64_t sum_us = 0;
+    for (unsigned i = 0; i < end->times.n; i++) {
+        buf_addf(&text, "%8u us  %s\n", end->times.row[i].took_us, end->times.row[i].step);
+        sum_us += end->times.row[i].took_us;
+    }
+    buf_addf(&text, "%8llu us  in all, from the launcher's start to the agent's\n",
+             (unsigned long long)sum_us);
+    return fs_write_fd(STDERR_FILENO, text.ptr, text.len, err);
+}
+
+static bool run(int *ret_status, const struct box_options *o, const struct strv *command,
+                struct err *err)
+{
+    AUTO_BOX_SPEC struct box_spec spec;
+    __attribute__((cleanup(temp_home_release))) struct temp_home home = {NULL};
+    struct account account;
+    struct box_end end;
+    box_spec_init(&spec);
+    AUTO_FREE char *launcher = paths_program("headgate-box", err);
+    if (!launcher || !find_account(&account, err) || !temp_home_make(&home, &account, err))
+        return false;
+    spec.uid = account.uid;
+    spec.gid = account.gid;
+    if (!fill_spec(&spec, o, command, &home, err) || !box_loop_run(&end, launcher, &spec, err) ||
+        (o->explain && !explain(&end, err)))
+        return false;
+    *ret_status = end.status;
+    return true;
+}
+
+static bool box(int *ret_status, char **argv, struct err *err)
+{
+    __attribute__((cleanup(options_release))) struct box_options o = {
+        .net = STRV_INIT, .services = STRV_INIT, .ro = STRV_INIT, .rw = STRV_INIT};
+    const struct opt table[] = {
+        {0, "net", OPT_LIST, &o.net, "HOST:PORT", "let the command reach a host (not built yet)", 0, 0},
+        {0, "service", OPT_LIST, &o.services, "PORT", "map a loopback port of this host into the box",
+         0, 0},
+        {0, "rw", OPT_LIST, &o.rw, "PATH", "show a path, writable", 0, 0},
+        {0, "ro", OPT_LIST, &o.ro, "PATH", "show a path, read-only (also `.`)", 0, 0},
+        {0, "memory", OPT_SIZE, &o.memory_bytes, "SIZE", "at most so much memory", 0, 0},
+        {0, "pids", OPT_INT, &o.pids, "N", "at most so many processes", 1, 1000000},
+        {0, "require", OPT_STRING, &o.require, "LAYER,...", "fail unless these are active", 0, 0},
+        {0, "off", OPT_STRING, &o.off, "LAYER,...", "leave layers out: for diagnosis only", 0, 0},
+        {0, "explain", OPT_FLAG, &o.explain, NULL, "print layers and the time of each step at the end",
+         0, 0},
+    };
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    if (!cmd_parse(&args, argv, table, ARRAY_LEN(table), err))
+        return false;
+    if (args.operands.n == 0)
+        return cmd_usage("box", "no command is named", err);
+    if (args.dashdash != 0)
+        return cmd_usage("box", "the command stands after --", err);
+    if (o.net.n > 0)
+        return cmd_usage("box", "--net is not built yet: a box reaches mapped ports (--service) only",
+                         err);
+    return run(ret_status, &o, &args.operands, err);
+}
+
+int cmd_box(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    int status = 0;
+    if (box(&status, argv, &err))
+        return status;
+    if (err.code == ERR_NONE)
+        return 0;
+    cmd_exit(false, &err);
+    if (err.code == ERR_NOT_FOUND)
+        return EXIT_NO_PROGRAM;
+    return err.code == ERR_REFUSED ? EXIT_NOT_EXECUTABLE : EXIT_HEADGATE;
+}

@@ -1,0 +1,240 @@
+#include "runner/cmd/box_loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+#include "runner/cmd/box_flow.h"
+#include "runner/cmd/box_service.h"
+#include "runner/cmd/box_term.h"
+
+/* What a signal to us means is for the command to say; a change of size is for its terminal. */
+static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+enum { FIXED_FDS = 5 };
+
+struct loop {
+    struct box_child child;
+    struct box_services *services;
+    int signal_fd;
+    sigset_t old_mask;
+    int pty_fd;
+    int relay[3];       /* our ends of the pipes in place of terminals; -1: none */
+    struct box_flow flow[3];
+    struct box_end end;
+    bool has_closed, has_failed;
+    struct err failure;
+};
+
+static void loop_release(struct loop *l)
+{
+    box_term_restore();
+    if (l->child.pid > 0) {
+        kill(l->child.pid, SIGKILL);
+        while (waitpid(l->child.pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+        box_close(&l->child);
+    }
+    box_services_free(l->services);
+    auto_fd_(&l->pty_fd);
+    for (int i = 0; i < 3; i++)
+        auto_fd_(&l->relay[i]);
+    auto_fd_(&l->signal_fd);
+    sigprocmask(SIG_SETMASK, &l->old_mask, NULL);
+}
+
+#define AUTO_LOOP __attribute__((cleanup(loop_release)))
+
+void box_loop_choose_terminal(struct box_spec *spec)
+{
+    struct winsize size;
+    spec->pty = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    if (!spec->pty || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
+        return;
+    spec->cols = size.ws_col;
+    spec->rows = size.ws_row;
+}
+
+static bool watch_signals(struct loop *l, struct err *err)
+{
+    sigset_t watched;
+    sigemptyset(&watched);
+    sigaddset(&watched, SIGWINCH);
+    for (size_t i = 0; i < ARRAY_LEN(passed_signals); i++)
+        sigaddset(&watched, passed_signals[i]);
+    sigprocmask(SIG_BLOCK, &watched, &l->old_mask);
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe ends that stream, and no more */
+    l->signal_fd = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+    return l->signal_fd >= 0 || err_sys(err, errno, "cannot watch signals");
+}
+
+/* The box's end of one stream: the person's own, or a pipe in place of a terminal. */
+static int open_stream(struct loop *l, int stream, struct err *err)
+{
+    int ends[2];
+    if (!isatty(stream)) {
+        int fd = fcntl(stream, F_DUPFD_CLOEXEC, 3);
+        if (fd < 0) /* closed by whoever started us */
+            fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        return fd >= 0 ? fd : (err_sys(err, errno, "cannot open stream %d", stream), -1);
+    }
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return err_sys(err, errno, "cannot create a pipe"), -1;
+    bool is_input = stream == STDIN_FILENO;
+    l->relay[stream] = ends[is_input ? 1 : 0];
+    AUTO_FD int inner = ends[is_input ? 0 : 1];
+    if (!fs_set_nonblock(l->relay[stream], err))
+        return -1;
+    return steal_fd(&inner);
+}
+
+static bool start(struct loop *l, const char *launcher, const struct box_spec *spec, struct err *err)
+{
+    AUTO_BUF struct buf plan = BUF_INIT;
+    AUTO_FD int in = -1;
+    AUTO_FD int out = -1;
+    AUTO_FD int errout = -1;
+    if (!box_plan(&plan, spec, err))
+        return false;
+    if (spec->pty)
+        return box_spawn(&l->child, launcher, &plan, NULL, err);
+    in = open_stream(l, STDIN_FILENO, err);
+    out = in < 0 ? -1 : open_stream(l, STDOUT_FILENO, err);
+    errout = out < 0 ? -1 : open_stream(l, STDERR_FILENO, err);
+    if (errout < 0)
+        return false;
+    const int std_fds[3] = {in, out, errout};
+    if (!box_spawn(&l->child, launcher, &plan, std_fds, err))
+        return false;
+    box_flow_init(&l->flow[0], STDIN_FILENO, l->relay[0]);
+    box_flow_init(&l->flow[1], l->relay[1], STDOUT_FILENO);
+    box_flow_init(&l->flow[2], l->relay[2], STDERR_FILENO);
+    return true;
+}
+
+static bool take_terminal(struct loop *l, int fd, struct err *err)
+{
+    l->pty_fd = fd;
+    if (!fs_set_nonblock(fd, err) || !box_term_raw(err))
+        return false;
+    box_flow_init(&l->flow[0], STDIN_FILENO, fd);
+    box_flow_init(&l->flow[1], fd, STDOUT_FILENO);
+    return true;
+}
+
+static bool take_message(struct loop *l, struct err *err)
+{
+    struct box_msg msg;
+    if (!box_recv(&msg, l->child.ctl_fd, err))
+        return false;
+    switch (msg.kind) {
+    case BOX_MSG_LAYERS:
+        l->end.report = msg.report;
+        l->end.times = msg.times;
+        return box_go(l->child.ctl_fd, err);
+    case BOX_MSG_LISTENER:
+        box_services_add(l->services, msg.fd, msg.port);
+        break;
+    case BOX_MSG_PTY:
+        return take_terminal(l, msg.fd, err);
+    case BOX_MSG_FAILED:
+        l->has_failed = true;
+        l->failure = msg.error;
+        break;
+    case BOX_MSG_EXITED:
+        l->end.status = msg.status;
+        break;
+    case BOX_MSG_CLOSED:
+        l->has_closed = true;
+        break;
+    case BOX_MSG_NONE:
+    case BOX_MSG_STARTED:
+        break;
+    }
+    return true;
+}
+
+static void take_signal(struct loop *l)
+{
+    struct signalfd_siginfo info;
+    struct err ignored = ERR_INIT;
+    while (read(l->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        struct winsize size;
+        int number = (int)info.ssi_signo;
+        if (number != SIGWINCH)
+            (void)!box_signal(l->child.ctl_fd, 0, number, &ignored);
+        else if (l->pty_fd >= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+            ioctl(l->pty_fd, TIOCSWINSZ, &size);
+    }
+}
+
+/* Output is drained to its end after the box has gone; input no longer matters then. */
+static bool is_over(const struct loop *l)
+{
+    return l->has_closed && l->flow[1].is_done && l->flow[2].is_done;
+}
+
+static bool turn(struct loop *l, struct pollfd *fds, struct err *err)
+{
+    fds[0] = (struct pollfd){.fd = l->has_closed ? -1 : l->child.ctl_fd, .events = POLLIN};
+    fds[1] = (struct pollfd){.fd = l->signal_fd, .events = POLLIN};
+    for (int i = 0; i < 3; i++)
+        fds[2 + i] = box_flow_poll(&l->flow[i]);
+    if (l->has_closed)
+        fds[2].fd = -1;
+    size_t n = FIXED_FDS + box_services_poll(l->services, fds + FIXED_FDS);
+    if (poll(fds, n, -1) < 0)
+        return errno == EINTR || err_sys(err, errno, "cannot wait for the box");
+    box_services_step(l->services, fds + FIXED_FDS);
+    if (fds[0].revents && !take_message(l, err))
+        return false;
+    if (fds[1].revents)
+        take_signal(l);
+    for (int i = 0; i < 3; i++)
+        box_flow_step(&l->flow[i], fds[2 + i].revents);
+    if (l->flow[0].is_done && l->relay[0] >= 0 && !l->has_closed) {
+        auto_fd_(&l->relay[0]); /* the end of the person's input is the end of the command's */
+        l->relay[0] = -1;
+    }
+    return true;
+}
+
+bool box_loop_run(struct box_end *ret, const char *launcher, const struct box_spec *spec,
+                  struct err *err)
+{
+    AUTO_LOOP struct loop l = {
+        .child = {.ctl_fd = -1, .groups = STRV_INIT},
+        .signal_fd = -1,
+        .pty_fd = -1,
+        .relay = {-1, -1, -1},
+        .end = {.status = -1},
+    };
+    l.services = box_services_new();
+    for (int i = 0; i < 3; i++)
+        box_flow_init(&l.flow[i], -1, -1);
+    if (!watch_signals(&l, err) || !start(&l, launcher, spec, err))
+        return false;
+    while (!is_over(&l)) {
+        AUTO_FREE struct pollfd *fds =
+            xcalloc(FIXED_FDS + box_services_count(l.services), sizeof(*fds));
+        if (!turn(&l, fds, err))
+            return false;
+    }
+    if (l.has_failed) {
+        *err = l.failure;
+        return false;
+    }
+    if (l.end.status < 0)
+        l.end.status = 128 + SIGKILL; /* pid 1 was killed from outside */
+    *ret = l.end;
+    return true;
+}

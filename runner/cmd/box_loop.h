@@ -1,0 +1,25 @@
+/*
+ * box_loop: the life of a box of `headgate box`: its streams, its terminal, its signals, its ports, until it
+ * ends.
+ *
+ * The person's terminal never goes in: a stream that is one is relayed through a pipe, or, when standard
+ * input and output both are, the command gets a terminal of the box's own. Other streams go in as they are.
+ */
+#ifndef CMD_BOX_LOOP_H
+#define CMD_BOX_LOOP_H
+
+#include "sandbox/box.h"
+
+struct box_end {
+    int status;                 /* of the command: exit code or 128+signal */
+    struct layer_report report;
+    struct box_times times;
+};
+
+/* Whether the command gets a terminal of the box's own: spec.pty, with cols and rows of the person's. */
+void box_loop_choose_terminal(struct box_spec *spec);
+/* Start the box, run it to its end. ERR_NOT_FOUND and ERR_REFUSED: the program is missing, or not executable. */
+bool box_loop_run(struct box_end *ret, const char *launcher, const struct box_spec *spec,
+                  struct err *err) WARN_UNUSED;
+
+#endif
