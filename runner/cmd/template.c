@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "runner/base/limits.h"
 #include "runner/base/mem.h"
 
 static void add_value(struct buf *out, const json_t *value);
@@ -76,6 +77,8 @@ bool template_fill(struct buf *out, const char *template, const json_t *row, str
         if (!value)
             return no_field(row, field, len, err);
         add_value(out, value);
+        if (out->len > LIMIT_PROMPT_BYTES)
+            return err_set(err, ERR_USAGE, "the prompt is longer than %d bytes", LIMIT_PROMPT_BYTES);
         template = close + 2;
     }
 }
