@@ -46,7 +46,8 @@ static bool ls(char **argv, struct err *err)
         return out_json(rows, err);
     out_print(&p);
     print_table_init(&t, headers, ARRAY_LEN(headers));
-    json_array_foreach(rows, i, row) {
+    json_array_foreach(rows, i, row)
+    {
         bool is_command = strcmp(jx_str(row, "name", ""), "command") == 0;
         print_table_cell(&t, PRINT_BOLD, jx_str(row, "name", ""));
         print_table_cell(&t, PRINT_PLAIN, jx_str(row, "title", ""));
@@ -72,8 +73,10 @@ static bool version_of(struct buf *out, const char *path, struct err *err)
     AUTO_PROC_RESULT struct proc_result result = PROC_RESULT_INIT;
     strv_push(&argv, path);
     strv_push(&argv, "--version");
-    const struct proc_cmd cmd = {.argv = &argv, .max_output_bytes = VERSION_BYTES,
-                                 .timeout_ms = VERSION_TIMEOUT_MS, .new_session = true};
+    const struct proc_cmd cmd = {.argv = &argv,
+                                 .max_output_bytes = VERSION_BYTES,
+                                 .timeout_ms = VERSION_TIMEOUT_MS,
+                                 .new_session = true};
     if (!proc_run(&result, &cmd, err))
         return err_prefix(err, "%s --version", path);
     if (result.status != 0)
@@ -92,7 +95,8 @@ static bool check(char **argv, struct err *err)
         return false;
     const struct agent *agent = agent_find(args.operands.v[0]);
     if (!agent || !agent->program)
-        return err_set(err, ERR_USAGE, "there is no agent '%s' to check; headgate agent ls lists them",
+        return err_set(err, ERR_USAGE,
+                       "there is no agent '%s' to check; headgate agent ls lists them",
                        args.operands.v[0]);
     strv_push_all(&env, environ);
     AUTO_FREE char *path = agent_program_path(agent, &env);
@@ -104,8 +108,9 @@ static bool check(char **argv, struct err *err)
     buf_addf(&text, "%s: %s, version %s", agent->name, path, version.ptr);
     bool is_tested = agent->tested && strstr(version.ptr, agent->tested);
     if (agent->tested && !is_tested)
-        buf_addf(&text, " (tested was %s: hooks may differ, try a harmless prompt with "
-                        "--ladder confirm first)",
+        buf_addf(&text,
+                 " (tested was %s: hooks may differ, try a harmless prompt with "
+                 "--ladder confirm first)",
                  agent->tested);
     else if (is_tested)
         buf_adds(&text, " (tested)");

@@ -15,7 +15,7 @@
 enum {
     START_TIMEOUT_MS = 30 * 1000,
     REPLACE_TRIES = 2,
-    REOPENS_MAX = 5,          /* of connections that did not last */
+    REOPENS_MAX = 5, /* of connections that did not last */
     LASTING_MS = 60 * 1000,
 };
 
@@ -44,8 +44,8 @@ static bool run_starter(struct err *err)
     AUTO_PROC_RESULT struct proc_result result = PROC_RESULT_INIT;
     strv_push(&argv, program);
     strv_push(&argv, "serve");
-    const struct proc_cmd cmd = {.argv = &argv, .cwd = "/", .timeout_ms = START_TIMEOUT_MS,
-                                 .new_session = true};
+    const struct proc_cmd cmd = {
+        .argv = &argv, .cwd = "/", .timeout_ms = START_TIMEOUT_MS, .new_session = true};
     if (!proc_run(&result, &cmd, err))
         return err_prefix(err, "cannot start the server");
     if (result.status == SERVER_EXIT_OK || result.status == SERVER_EXIT_RUNNING)
@@ -73,7 +73,7 @@ static bool start(struct client *c, struct err *err)
     if (is_connected)
         return true;
     return run_starter(err) && (sync_open(&c->conn, c->paths.control, err) ||
-                                   err_prefix(err, "the server is not reachable after its start"));
+                                err_prefix(err, "the server is not reachable after its start"));
 }
 
 static bool hello(struct client *c, int64_t *ret_v, struct err *err)
@@ -96,8 +96,9 @@ static bool check_version(struct client *c, bool *ret_usable, struct err *err)
         return false;
     *ret_usable = v == CLIENT_PROTOCOL;
     if (v > CLIENT_PROTOCOL)
-        return err_set(err, ERR_REFUSED, "the running server is of a newer Headgate; use that "
-                                         "one, or end it with its headgate serve --stop");
+        return err_set(err, ERR_REFUSED,
+                       "the running server is of a newer Headgate; use that "
+                       "one, or end it with its headgate serve --stop");
     if (*ret_usable)
         return true;
     AUTO_JSON json_t *result = NULL;
@@ -119,8 +120,9 @@ static bool open_greeted(struct client *c, struct err *err)
         if (is_usable)
             return true;
     }
-    return err_set(err, ERR_INTERNAL, "the server of an older Headgate does not end; "
-                                      "stop it with its headgate serve --stop");
+    return err_set(err, ERR_INTERNAL,
+                   "the server of an older Headgate does not end; "
+                   "stop it with its headgate serve --stop");
 }
 
 bool client_open(struct client *ret, struct err *err)
@@ -220,9 +222,9 @@ bool client_attempt(json_t **ret, struct client *c, const char *word, struct err
     if (!client_attempts(&attempts, c, &words, err))
         return false;
     if (json_array_size(attempts) > 1)
-        return err_set(err, ERR_USAGE,
-                       "%s means %zu attempts, this command takes one, like %s", word,
-                       json_array_size(attempts), jx_str(json_array_get(attempts, 0), "id", "?"));
+        return err_set(err, ERR_USAGE, "%s means %zu attempts, this command takes one, like %s",
+                       word, json_array_size(attempts),
+                       jx_str(json_array_get(attempts, 0), "id", "?"));
     *ret = json_incref(json_array_get(attempts, 0));
     return true;
 }

@@ -79,9 +79,10 @@ static void add_list(struct buf *out, const struct command *table)
 
 void cmd_help(struct buf *out)
 {
-    buf_adds(out, "Headgate runs many coding agents on one repository, each in its own worktree and "
-                  "box,\nand puts one gate in front of all their tool calls.\n\n"
-                  "usage: headgate [COMMAND ...]      without a command: the dashboard\n\n");
+    buf_adds(out,
+             "Headgate runs many coding agents on one repository, each in its own worktree and "
+             "box,\nand puts one gate in front of all their tool calls.\n\n"
+             "usage: headgate [COMMAND ...]      without a command: the dashboard\n\n");
     add_list(out, commands);
     buf_adds(out, "\nA is an attempt (3.2) or a run (3: all its attempts), C a call (c12).\n"
                   "More: headgate help COMMAND, headgate --version\n");

@@ -1,10 +1,10 @@
 /*
  * cmd: the table of commands, and what every handler shares.
  *
- * A handler is an ordinary `main`: it gets its words (argv[0] is its full name, "gate approve") and gives the exit
- * code of the process. Exit codes: 0 done; 1 the work failed; 2 usage; 4 a required layer is missing; 5 Headgate
- * itself failed. Results go to standard output; one line "headgate: ..." that says what is wrong and what to do next goes to
- * standard error.
+ * A handler is an ordinary `main`: it gets its words (argv[0] is its full name, "gate approve") and
+ * gives the exit code of the process. Exit codes: 0 done; 1 the work failed; 2 usage; 4 a required
+ * layer is missing; 5 Headgate itself failed. Results go to standard output; one line "headgate:
+ * ..." that says what is wrong and what to do next goes to standard error.
  */
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
@@ -37,12 +37,15 @@ struct cmd_args {
     struct strv operands;
     size_t dashdash; /* index of the first operand after `--`, or SIZE_MAX */
 };
-#define CMD_ARGS_INIT {.operands = STRV_INIT, .dashdash = SIZE_MAX}
+#define CMD_ARGS_INIT                               \
+    {                                               \
+        .operands = STRV_INIT, .dashdash = SIZE_MAX \
+    }
 #define AUTO_CMD_ARGS __attribute__((cleanup(cmd_args_release)))
 void cmd_args_release(struct cmd_args *a);
 
-/* Parse a handler's words with its option table; `--help` is added to it. False with err->code ERR_NONE when the help was
- * asked for and printed: nothing is left to do. */
+/* Parse a handler's words with its option table; `--help` is added to it. False with err->code
+ * ERR_NONE when the help was asked for and printed: nothing is left to do. */
 bool cmd_parse(struct cmd_args *ret, char **argv, const struct opt *table, size_t n,
                struct err *err) WARN_UNUSED;
 /* The same, and the number of operands must lie in min..max; the error shows the usage. */
@@ -50,7 +53,8 @@ bool cmd_parse_n(struct cmd_args *ret, char **argv, const struct opt *table, siz
                  size_t max, struct err *err) WARN_UNUSED;
 /* ERR_USAGE: "<why>; usage: headgate <name> <usage>". Always false. */
 bool cmd_usage(const char *full_name, const char *why, struct err *err);
-/* The exit code of a handler: 0 when ok; else print the error, if there is one, and give its code. */
+/* The exit code of a handler: 0 when ok; else print the error, if there is one, and give its code.
+ */
 int cmd_exit(bool ok, const struct err *err);
 /* Print the help of one command with its options. */
 bool cmd_print_help(const char *full_name, const struct opt *table, size_t n,

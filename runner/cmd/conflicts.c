@@ -1,6 +1,6 @@
 /*
- * Which attempts would meet conflicts, with the branch and with each other. Two attempts are only tried against each other when
- * they changed a file in common: others cannot conflict.
+ * Which attempts would meet conflicts, with the branch and with each other. Two attempts are only
+ * tried against each other when they changed a file in common: others cannot conflict.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,8 @@ static bool gather(struct candidates *ret, const json_t *attempts, struct err *e
     size_t i;
     const json_t *attempt;
     ret->v = xcalloc(json_array_size(attempts) + 1, sizeof(*ret->v));
-    json_array_foreach(attempts, i, attempt) {
+    json_array_foreach(attempts, i, attempt)
+    {
         AUTO_BUF struct buf names = BUF_INIT;
         if (!tree_has_work(attempt))
             continue;
@@ -105,7 +106,8 @@ static bool open_attempts(struct strv *ret, struct client *c, struct err *err)
     const json_t *attempt;
     if (!client_call(&result, c, "attempt.list", NULL, err))
         return false;
-    json_array_foreach(jx_arr(result, "attempts"), i, attempt) {
+    json_array_foreach(jx_arr(result, "attempts"), i, attempt)
+    {
         if (tree_has_work(attempt) && !*jx_str(attempt, "merged_into", ""))
             strv_push(ret, jx_str(attempt, "id", ""));
     }

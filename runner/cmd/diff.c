@@ -8,7 +8,8 @@
 #include "runner/cmd/print_diff.h"
 #include "runner/cmd/tree.h"
 
-/* To a terminal sanitised and in colour; elsewhere the very bytes, so that `git apply` can take them. */
+/* To a terminal sanitised and in colour; elsewhere the very bytes, so that `git apply` can take
+ * them. */
 static bool add_patch(struct buf *out, const struct print *p, const json_t *attempt,
                       enum wt_diff_form form, struct err *err)
 {
@@ -24,7 +25,8 @@ static bool add_patch(struct buf *out, const struct print *p, const json_t *atte
 
 static void add_heading(struct buf *out, const struct print *p, const json_t *attempt)
 {
-    AUTO_FREE char *line = xasprintf("%s %s", jx_str(attempt, "id", "?"), jx_str(attempt, "title", ""));
+    AUTO_FREE char *line =
+        xasprintf("%s %s", jx_str(attempt, "id", "?"), jx_str(attempt, "title", ""));
     print_text(out, p, PRINT_BOLD, line);
     buf_addch(out, '\n');
 }
@@ -48,7 +50,8 @@ static bool diff(char **argv, struct err *err)
         return false;
     enum wt_diff_form form = stat ? WT_DIFF_STAT : names ? WT_DIFF_NAMES : WT_DIFF_PATCH;
     out_print(&p);
-    json_array_foreach(attempts, i, attempt) {
+    json_array_foreach(attempts, i, attempt)
+    {
         if (json_array_size(attempts) > 1)
             add_heading(&text, &p, attempt);
         if (!add_patch(&text, &p, attempt, form, err))
@@ -69,7 +72,8 @@ static bool review_json(const json_t *attempts, struct err *err)
     AUTO_JSON json_t *rows = json_array();
     size_t i;
     const json_t *attempt;
-    json_array_foreach(attempts, i, attempt) {
+    json_array_foreach(attempts, i, attempt)
+    {
         json_t *row = json_object();
         json_t *review = jx_arr(attempt, "review");
         jx_set_str(row, "id", jx_str(attempt, "id", NULL));
@@ -98,7 +102,8 @@ static bool review(char **argv, struct err *err)
     if (json)
         return review_json(attempts, err);
     out_print(&p);
-    json_array_foreach(attempts, i, attempt) {
+    json_array_foreach(attempts, i, attempt)
+    {
         print_review(&text, &p, attempt);
         buf_addch(&text, '\n');
         if (!add_patch(&text, &p, attempt, WT_DIFF_PATCH, err))

@@ -19,7 +19,9 @@ static char *platform(void)
     bool is_wsl = strstr(name.release, "icrosoft") != NULL;
     bool is_container = fs_exists("/.dockerenv") || fs_exists("/run/.containerenv");
     return xasprintf("Linux %s %s%s", name.release, name.machine,
-                     is_wsl ? " (WSL2)" : is_container ? " (in a container)" : "");
+                     is_wsl         ? " (WSL2)"
+                     : is_container ? " (in a container)"
+                                    : "");
 }
 
 static json_t *layers_json(const struct layer_report *report)

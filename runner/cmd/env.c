@@ -65,8 +65,9 @@ bool env_json(json_t **ret, const struct agent *agent, const struct strv *names,
 
 json_t *env_desktop_json(void)
 {
-    static const char *const names[] = {"DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY",
-                                        "XAUTHORITY", "XDG_RUNTIME_DIR", "HOME"};
+    static const char *const names[] = {"DBUS_SESSION_BUS_ADDRESS", "DISPLAY",
+                                        "WAYLAND_DISPLAY",          "XAUTHORITY",
+                                        "XDG_RUNTIME_DIR",          "HOME"};
     AUTO_STRV struct strv env = STRV_INIT;
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (getenv(names[i]))

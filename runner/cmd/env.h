@@ -1,5 +1,6 @@
 /*
- * env: which of the person's variables a run takes along. The server's own environment is never used.
+ * env: which of the person's variables a run takes along. The server's own environment is never
+ * used.
  */
 #ifndef CMD_ENV_H
 #define CMD_ENV_H
@@ -7,9 +8,11 @@
 #include "runner/agents/agent.h"
 #include "runner/base/jx.h"
 
-/* {"NAME":"value"}: the allow-listed names, the credentials of the agent (NULL: of every known one), and names: NAME or
- * NAME=VALUE. ERR_USAGE when a named one is not set. Values that are not UTF-8 are left out with a line on standard error. */
-bool env_json(json_t **ret, const struct agent *agent, const struct strv *names, struct err *err) WARN_UNUSED;
+/* {"NAME":"value"}: the allow-listed names, the credentials of the agent (NULL: of every known
+ * one), and names: NAME or NAME=VALUE. ERR_USAGE when a named one is not set. Values that are not
+ * UTF-8 are left out with a line on standard error. */
+bool env_json(json_t **ret, const struct agent *agent, const struct strv *names,
+              struct err *err) WARN_UNUSED;
 /* What notify-send needs to reach this desktop. */
 json_t *env_desktop_json(void);
 

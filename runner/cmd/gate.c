@@ -90,7 +90,8 @@ static void tell_failed(const json_t *failed)
 {
     size_t i;
     const json_t *item;
-    json_array_foreach(failed, i, item) {
+    json_array_foreach(failed, i, item)
+    {
         AUTO_FREE char *why = text_clean(jx_str(item, "message", "a call cannot be decided"));
         fprintf(stderr, "headgate: %s\n", why);
     }
@@ -108,7 +109,8 @@ static bool decide(int *ret_status, json_t *request, const char *decision, struc
     if (!client_ask(&result, "call.decide", json_incref(owned), err))
         return false;
     out_print(&p);
-    json_array_foreach(jx_arr(result, "decided"), i, call) {
+    json_array_foreach(jx_arr(result, "decided"), i, call)
+    {
         print_call_decided(&text, &p, call);
     }
     const json_t *failed = jx_arr(result, "failed");

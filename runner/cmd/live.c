@@ -27,7 +27,8 @@ static bool need_running(const json_t *attempt, struct err *err)
                        "%s has ended; headgate logs %s shows its output, headgate resume -i %s "
                        "starts it again",
                        id, id, id);
-    return err_set(err, ERR_CONFLICT, "%s is %s, not running yet; headgate ls tells when", id, state);
+    return err_set(err, ERR_CONFLICT, "%s is %s, not running yet; headgate ls tells when", id,
+                   state);
 }
 
 bool live_attach(int *ret_status, const char *keeper_socket, const char *id, struct err *err)
@@ -68,7 +69,8 @@ int cmd_attach(int argc, char **argv)
     return cmd_exit(attach(argv, &err), &err);
 }
 
-/* The words behind the attempt, else a shell of the system: the person's own may not be in the box. */
+/* The words behind the attempt, else a shell of the system: the person's own may not be in the box.
+ */
 static void fill_join(struct ui_join *join, const struct cmd_args *args, const json_t *attempt)
 {
     const char *shell = fs_exists("/bin/bash") ? "/bin/bash" : "/bin/sh";

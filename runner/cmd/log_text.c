@@ -17,7 +17,8 @@ void log_text_release(struct log_text *t)
     buf_release(&t->partial);
 }
 
-/* Bytes of the escape sequence at s (ECMA-48: CSI, OSC, or two characters); 0: s starts none that is whole. */
+/* Bytes of the escape sequence at s (ECMA-48: CSI, OSC, or two characters); 0: s starts none that
+ * is whole. */
 static size_t sequence_len(const char *s, size_t len)
 {
     if (len < 2 || s[0] != ESC)

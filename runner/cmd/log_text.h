@@ -1,8 +1,8 @@
 /*
  * log_text: an attempt's output, as it grows, as lines for a person. Pure.
  *
- * A program that redraws its line with carriage returns shows what it drew last. Colour and cursor sequences are left out; what
- * else is no plain text is shown escaped.
+ * A program that redraws its line with carriage returns shows what it drew last. Colour and cursor
+ * sequences are left out; what else is no plain text is shown escaped.
  */
 #ifndef CMD_LOG_TEXT_H
 #define CMD_LOG_TEXT_H

@@ -17,8 +17,8 @@ enum { CHUNK_BYTES = 64 * 1024 };
 
 struct follow {
     const char *path;
-    int fd;       /* the log; -1 while there is none */
-    bool raw;     /* bytes as they are */
+    int fd;   /* the log; -1 while there is none */
+    bool raw; /* bytes as they are */
     struct log_text text;
 };
 
@@ -106,7 +106,8 @@ static bool snapshot_done(const json_t *snapshot, const char *id)
 {
     size_t i;
     const json_t *a;
-    json_array_foreach(jx_arr(snapshot, "attempts"), i, a) {
+    json_array_foreach(jx_arr(snapshot, "attempts"), i, a)
+    {
         if (strcmp(jx_str(a, "id", ""), id) == 0)
             return strcmp(jx_str(a, "state", ""), "done") == 0;
     }
@@ -162,8 +163,9 @@ static bool logs(char **argv, struct err *err)
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, 1, err))
         return false;
     if (raw && isatty(STDOUT_FILENO))
-        return err_set(err, ERR_REFUSED, "raw output of an agent can take over a terminal; send it "
-                                         "to a file or a pipe");
+        return err_set(err, ERR_REFUSED,
+                       "raw output of an agent can take over a terminal; send it "
+                       "to a file or a pipe");
     if (!client_open(&c, err) || !client_attempt(&attempt, &c, args.operands.v[0], err))
         return false;
     const struct agent *agent = agent_find(jx_str(attempt, "agent", ""));

@@ -73,7 +73,8 @@ static bool show(char **argv, struct err *err)
     size_t i;
     const json_t *attempt;
     out_print(&p);
-    json_array_foreach(attempts, i, attempt) {
+    json_array_foreach(attempts, i, attempt)
+    {
         if (i)
             buf_addch(&text, '\n');
         print_attempt(&text, &p, attempt);

@@ -137,7 +137,8 @@ static bool open_tree(char **argv, struct err *err)
         !client_attempt(&one, &c, args.operands.v[0], err))
         return false;
     strv_push(&id, jx_str(one, "id", ""));
-    if (!tree_attempts(&attempts, &c, &id, err) || !wt_load(&attempt, jx_str(one, "dir", ""), err) ||
+    if (!tree_attempts(&attempts, &c, &id, err) ||
+        !wt_load(&attempt, jx_str(one, "dir", ""), err) ||
         !wt_open(&attempt, args.operands.v[1], err))
         return false;
     AUTO_FREE char *target = text_clean(args.operands.v[1]);
@@ -157,7 +158,8 @@ static bool tell_kept(const json_t *kept, struct err *err)
 {
     size_t i, n = json_array_size(kept);
     const json_t *item;
-    json_array_foreach(kept, i, item) {
+    json_array_foreach(kept, i, item)
+    {
         AUTO_FREE char *id = text_clean(jx_str(item, "id", "?"));
         AUTO_FREE char *why = text_clean(jx_str(item, "why", "it was kept"));
         fprintf(stderr, "headgate: %s is kept: %s\n", id, why);
@@ -186,7 +188,8 @@ static bool discard(char **argv, struct err *err)
         return false;
     if (json)
         return out_json(result, err);
-    json_array_foreach(jx_arr(result, "discarded"), i, id) {
+    json_array_foreach(jx_arr(result, "discarded"), i, id)
+    {
         buf_addf(&text, "%s removed\n", json_string_value(id));
     }
     return out_buf(&text, err) && tell_kept(jx_arr(result, "kept"), err);

@@ -29,7 +29,8 @@ static char *merge_message(const json_t *attempt, bool squash)
     return xasprintf("%s\n\nSquashed from %s.\n", *title ? title : branch, branch);
 }
 
-/* What could run on this host next must have been looked at, in all attempts before the first is merged. */
+/* What could run on this host next must have been looked at, in all attempts before the first is
+ * merged. */
 static bool check_reviewed(const json_t *attempts, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT, ids = BUF_INIT;
@@ -37,7 +38,8 @@ static bool check_reviewed(const json_t *attempts, struct err *err)
     size_t i;
     const json_t *attempt;
     out_print(&p);
-    json_array_foreach(attempts, i, attempt) {
+    json_array_foreach(attempts, i, attempt)
+    {
         if (json_array_size(jx_arr(attempt, "review")) == 0)
             continue;
         print_review(&text, &p, attempt);
@@ -144,7 +146,8 @@ static bool merge(char **argv, struct err *err)
         return false;
     if (!o.reviewed && !o.dry_run && !check_reviewed(attempts, err))
         return false;
-    json_array_foreach(attempts, i, attempt) {
+    json_array_foreach(attempts, i, attempt)
+    {
         if (!merge_one(&c, attempt, &o, err))
             return false;
     }

@@ -95,8 +95,11 @@ bool out_paged(const struct buf *text, struct err *err)
     strv_push_all(&env, environ);
     if (!strv_env_get(&env, "LESS"))
         strv_env_set(&env, "LESS", "FRX");
-    const struct proc_cmd cmd = {.argv = &argv, .env = &env, .input = text->ptr,
-                                 .input_len = text->len, .output_fd = STDOUT_FILENO,
+    const struct proc_cmd cmd = {.argv = &argv,
+                                 .env = &env,
+                                 .input = text->ptr,
+                                 .input_len = text->len,
+                                 .output_fd = STDOUT_FILENO,
                                  .inherit_stderr = true};
     /* Ctrl-C belongs to the pager, as with git. */
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;

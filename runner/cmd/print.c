@@ -9,8 +9,8 @@
 enum { COLUMN_GAP = 2, CELL_COLUMNS_MAX = 40, LAST_COLUMN_MIN = 10, LABEL_COLUMNS = 11 };
 
 static const char *const style_on[] = {
-    [PRINT_PLAIN] = "",         [PRINT_BOLD] = "\033[1m",  [PRINT_DIM] = "\033[2m",
-    [PRINT_RED] = "\033[31m",   [PRINT_GREEN] = "\033[32m", [PRINT_YELLOW] = "\033[33m",
+    [PRINT_PLAIN] = "",        [PRINT_BOLD] = "\033[1m",   [PRINT_DIM] = "\033[2m",
+    [PRINT_RED] = "\033[31m",  [PRINT_GREEN] = "\033[32m", [PRINT_YELLOW] = "\033[33m",
     [PRINT_CYAN] = "\033[36m",
 };
 

@@ -1,8 +1,9 @@
 /*
- * print: text for people out of JSON snapshots. Pure: the same snapshot and settings give the same bytes.
+ * print: text for people out of JSON snapshots. Pure: the same snapshot and settings give the same
+ * bytes.
  *
- * Every string of a snapshot passes the sanitiser here, so that no caller can forget it. Colours are the sixteen of every
- * terminal, and nothing is told by colour alone.
+ * Every string of a snapshot passes the sanitiser here, so that no caller can forget it. Colours
+ * are the sixteen of every terminal, and nothing is told by colour alone.
  */
 #ifndef CMD_PRINT_H
 #define CMD_PRINT_H
@@ -15,7 +16,15 @@ struct print {
     int64_t now_ms;
 };
 
-enum print_style { PRINT_PLAIN, PRINT_BOLD, PRINT_DIM, PRINT_RED, PRINT_GREEN, PRINT_YELLOW, PRINT_CYAN };
+enum print_style {
+    PRINT_PLAIN,
+    PRINT_BOLD,
+    PRINT_DIM,
+    PRINT_RED,
+    PRINT_GREEN,
+    PRINT_YELLOW,
+    PRINT_CYAN
+};
 
 /* Append text, sanitised, in a style. */
 void print_text(struct buf *out, const struct print *p, enum print_style style, const char *text);
@@ -30,14 +39,18 @@ void print_count(struct buf *out, int64_t n, const char *one, const char *many);
 /* "512 B", "3.4 MiB". */
 void print_size(struct buf *out, int64_t bytes);
 
-/* A table: cells by row, columns as wide as their widest cell, the last one clipped at the right edge. */
+/* A table: cells by row, columns as wide as their widest cell, the last one clipped at the right
+ * edge. */
 enum { PRINT_TABLE_COLUMNS = 10 };
 struct print_table {
     size_t n_columns;
     struct strv cells; /* the header's first; sanitised */
     struct buf styles; /* one byte a cell */
 };
-#define PRINT_TABLE_INIT {.cells = STRV_INIT, .styles = BUF_INIT}
+#define PRINT_TABLE_INIT                       \
+    {                                          \
+        .cells = STRV_INIT, .styles = BUF_INIT \
+    }
 #define AUTO_PRINT_TABLE __attribute__((cleanup(print_table_release)))
 void print_table_init(struct print_table *t, const char *const *headers, size_t n);
 void print_table_release(struct print_table *t);

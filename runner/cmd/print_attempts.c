@@ -11,7 +11,8 @@ enum { OID_SHORT = 10 };
 
 static void add_elapsed(struct buf *out, const struct print *p, const json_t *attempt)
 {
-    int64_t started_ms = jx_int(attempt, "started_ms", 0), ended_ms = jx_int(attempt, "ended_ms", 0);
+    int64_t started_ms = jx_int(attempt, "started_ms", 0),
+            ended_ms = jx_int(attempt, "ended_ms", 0);
     if (started_ms > 0)
         clock_add_duration(out, (ended_ms > 0 ? ended_ms : p->now_ms) - started_ms);
 }
@@ -53,8 +54,8 @@ static const char *title_of(const json_t *attempt)
 
 void print_attempts(struct buf *out, const struct print *p, const json_t *attempts)
 {
-    static const char *const headers[] = {"ID",    "STATE", "AGENT", "TIME", "COMMITS",
-                                          "FILES", "ASKS",  "TASK"};
+    static const char *const headers[] = {"ID",      "STATE", "AGENT", "TIME",
+                                          "COMMITS", "FILES", "ASKS",  "TASK"};
     AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
     size_t i;
     const json_t *a;
@@ -63,7 +64,8 @@ void print_attempts(struct buf *out, const struct print *p, const json_t *attemp
         return;
     }
     print_table_init(&t, headers, ARRAY_LEN(headers));
-    json_array_foreach(attempts, i, a) {
+    json_array_foreach(attempts, i, a)
+    {
         print_table_cell(&t, PRINT_BOLD, jx_str(a, "id", "?"));
         state_cell(&t, a);
         print_table_cell(&t, PRINT_PLAIN, jx_str(a, "agent", ""));
@@ -100,7 +102,8 @@ void print_layers_line(struct buf *out, const json_t *layers)
 {
     size_t i, active = 0, n = json_array_size(layers);
     const json_t *layer;
-    json_array_foreach(layers, i, layer) {
+    json_array_foreach(layers, i, layer)
+    {
         active += is_active(layer);
     }
     if (n && active == n) {
@@ -108,7 +111,8 @@ void print_layers_line(struct buf *out, const json_t *layers)
         return;
     }
     buf_addf(out, "%zu active", active);
-    json_array_foreach(layers, i, layer) {
+    json_array_foreach(layers, i, layer)
+    {
         if (is_active(layer))
             continue;
         AUTO_FREE char *name = text_clean(jx_str(layer, "name", "?"));
@@ -122,7 +126,8 @@ void print_layers(struct buf *out, const struct print *p, const json_t *layers, 
     enum { NAME_COLUMNS = 9, STATE_COLUMNS = 11 };
     size_t i;
     const json_t *layer;
-    json_array_foreach(layers, i, layer) {
+    json_array_foreach(layers, i, layer)
+    {
         bool active = is_active(layer);
         if (active && !all)
             continue;
@@ -171,7 +176,8 @@ void print_run_header(struct buf *out, const struct print *p, const json_t *crea
     print_layers_line(out, layers);
     buf_addch(out, '\n');
     print_layers(out, p, layers, false);
-    json_array_foreach(jx_arr(created, "notes"), i, note) {
+    json_array_foreach(jx_arr(created, "notes"), i, note)
+    {
         buf_adds(out, "note: ");
         print_text(out, p, PRINT_PLAIN, json_string_value(note));
         buf_addch(out, '\n');
@@ -207,7 +213,8 @@ void print_review(struct buf *out, const struct print *p, const json_t *attempt)
     print_count(out, (int64_t)n, "change", "changes");
     buf_adds(out, " that could run on this host next\n");
     print_table_init(&t, headers, ARRAY_LEN(headers));
-    json_array_foreach(review, i, note) {
+    json_array_foreach(review, i, note)
+    {
         const char *path;
         AUTO_FREE char *why = NULL;
         review_parts(note, &path, &why);
@@ -284,7 +291,8 @@ static void add_next(struct buf *out, const json_t *attempts)
 {
     size_t i;
     const json_t *a;
-    json_array_foreach(attempts, i, a) {
+    json_array_foreach(attempts, i, a)
+    {
         if (jx_int(a, "files", 0) == 0 && jx_int(a, "commits", 0) == 0)
             continue;
         const char *id = jx_str(a, "id", "?");
@@ -303,7 +311,8 @@ void print_run_summary(struct buf *out, const struct print *p, const json_t *att
     size_t i;
     const json_t *a;
     print_table_init(&t, headers, ARRAY_LEN(headers));
-    json_array_foreach(attempts, i, a) {
+    json_array_foreach(attempts, i, a)
+    {
         print_table_cell(&t, PRINT_BOLD, jx_str(a, "id", "?"));
         state_cell(&t, a);
         elapsed_cell(&t, p, a);
@@ -313,15 +322,15 @@ void print_run_summary(struct buf *out, const struct print *p, const json_t *att
         print_table_cell(&t, PRINT_PLAIN, jx_str(a, "branch", ""));
     }
     print_table_add(out, p, &t);
-    json_array_foreach(attempts, i, a) {
+    json_array_foreach(attempts, i, a)
+    {
         AUTO_BUF struct buf end = BUF_INIT;
         if (strcmp(jx_str(a, "outcome", ""), "ok") == 0)
             continue;
         const char *error = jx_str(a, "error", "");
         print_attempt_end(&end, a);
-        AUTO_FREE char *line =
-            xasprintf("%s: %s%s%s (headgate logs %s)", jx_str(a, "id", "?"), end.ptr,
-                      *error ? ": " : "", error, jx_str(a, "id", "?"));
+        AUTO_FREE char *line = xasprintf("%s: %s%s%s (headgate logs %s)", jx_str(a, "id", "?"),
+                                         end.ptr, *error ? ": " : "", error, jx_str(a, "id", "?"));
         print_text(out, p, PRINT_PLAIN, line);
         buf_addch(out, '\n');
     }

@@ -1,5 +1,6 @@
 /*
- * print_attempts: attempts and what `run` says of them. ATTEMPT and LAYER are as in runner/PROTOCOL.md. Pure.
+ * print_attempts: attempts and what `run` says of them. ATTEMPT and LAYER are as in
+ * runner/PROTOCOL.md. Pure.
  */
 #ifndef CMD_PRINT_ATTEMPTS_H
 #define CMD_PRINT_ATTEMPTS_H
@@ -10,7 +11,8 @@
 void print_attempts(struct buf *out, const struct print *p, const json_t *attempts);
 /* `show`: all that is known of one. */
 void print_attempt(struct buf *out, const struct print *p, const json_t *attempt);
-/* The first lines of a run, from the answer to run.create: rung, base, network and layers on the first. */
+/* The first lines of a run, from the answer to run.create: rung, base, network and layers on the
+ * first. */
 void print_run_header(struct buf *out, const struct print *p, const json_t *created);
 /* The end of a run: what each attempt came to, and the commands to go on with. */
 void print_run_summary(struct buf *out, const struct print *p, const json_t *attempts);

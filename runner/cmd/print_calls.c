@@ -54,7 +54,8 @@ static enum print_style state_style(const char *state)
     return PRINT_RED;
 }
 
-/* The wire says "consumed" of an approval that was used; a reader wants to know that it was approved. */
+/* The wire says "consumed" of an approval that was used; a reader wants to know that it was
+ * approved. */
 static const char *state_word(const char *state)
 {
     return strcmp(state, "consumed") == 0 ? "approved" : state;
@@ -79,7 +80,8 @@ void print_calls(struct buf *out, const struct print *p, const json_t *calls)
         return;
     }
     print_table_init(&t, headers, ARRAY_LEN(headers));
-    json_array_foreach(calls, i, call) {
+    json_array_foreach(calls, i, call)
+    {
         const char *state = jx_str(call, "state", "?");
         bool is_pending = strcmp(state, "pending") == 0;
         int64_t deadline_ms = jx_int(call, "deadline_ms", 0);
@@ -112,7 +114,8 @@ static void add_args(struct buf *out, const struct print *p, const json_t *args)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)args, key, value) {
+    json_object_foreach((json_t *)args, key, value)
+    {
         AUTO_FREE char *name = text_clean(key);
         AUTO_FREE char *label = xasprintf("%s:", name);
         buf_adds(out, "    ");
@@ -134,8 +137,8 @@ static void add_subagent(struct buf *out, const struct print *p, const json_t *c
     const char *id = jx_str(sub, "id", "");
     if (!*id)
         return;
-    AUTO_FREE char *text = xasprintf("%s %s, depth %d", jx_str(sub, "type", ""), id,
-                                     (int)jx_int(sub, "depth", 1));
+    AUTO_FREE char *text =
+        xasprintf("%s %s, depth %d", jx_str(sub, "type", ""), id, (int)jx_int(sub, "depth", 1));
     print_field(out, p, "subagent", text);
 }
 
@@ -222,7 +225,10 @@ void print_trace(struct buf *out, const struct print *p, const json_t *calls)
         add_decision(&decision, call);
         print_table_cell(&t, PRINT_DIM, time.len > TIME_OF_DAY ? time.ptr + TIME_OF_DAY : "");
         print_table_cell(&t, PRINT_BOLD, jx_str(call, "id", ""));
-        print_table_cell(&t, PRINT_PLAIN, *sub_type ? sub_type : *jx_str(sub, "id", "") ? "sub" : "");
+        print_table_cell(&t, PRINT_PLAIN,
+                         *sub_type                ? sub_type
+                         : *jx_str(sub, "id", "") ? "sub"
+                                                  : "");
         print_table_cell(&t, state_style(jx_str(call, "state", "?")), decision.ptr);
         print_table_cell(&t, PRINT_PLAIN, line.ptr);
     }

@@ -8,7 +8,8 @@
 
 /* One line, sanitised: "Bash: git push origin main". */
 void print_call_line(struct buf *out, const json_t *call);
-/* A table of calls; those that wait with the time they still have. An empty list gives a sentence. */
+/* A table of calls; those that wait with the time they still have. An empty list gives a sentence.
+ */
 void print_calls(struct buf *out, const struct print *p, const json_t *calls);
 /* One call with its exact arguments, escaped reversibly. */
 void print_call(struct buf *out, const struct print *p, const json_t *call);

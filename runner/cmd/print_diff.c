@@ -6,8 +6,9 @@
 
 static enum print_style line_style(const char *line, size_t len, bool in_hunk)
 {
-    static const char *const heads[] = {"diff ", "index ", "--- ", "+++ ", "new file", "deleted ",
-                                        "rename ", "similarity ", "old mode", "new mode"};
+    static const char *const heads[] = {"diff ",    "index ",   "--- ",    "+++ ",
+                                        "new file", "deleted ", "rename ", "similarity ",
+                                        "old mode", "new mode"};
     if (len >= 2 && memcmp(line, "@@", 2) == 0)
         return PRINT_CYAN;
     if (in_hunk && len && line[0] == '+')

@@ -6,7 +6,8 @@
 
 #include "runner/cmd/print.h"
 
-/* Append the text of `git diff` without colours: each line sanitised, coloured by its kind when p->color. */
+/* Append the text of `git diff` without colours: each line sanitised, coloured by its kind when
+ * p->color. */
 void print_diff(struct buf *out, const struct print *p, const char *patch, size_t len);
 
 #endif

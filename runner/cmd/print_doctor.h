@@ -6,8 +6,8 @@
 
 #include "runner/cmd/print.h"
 
-/* {"platform","layers":[LAYER],"ladder","ladder_why"}: every layer with its mechanism, the rung that follows, and the platforms
- * where nothing is enforced. */
+/* {"platform","layers":[LAYER],"ladder","ladder_why"}: every layer with its mechanism, the rung
+ * that follows, and the platforms where nothing is enforced. */
 void print_doctor(struct buf *out, const struct print *p, const json_t *report);
 
 #endif

@@ -28,10 +28,11 @@ void print_gate_log(struct buf *out, const struct print *p, const json_t *rows)
         return;
     }
     print_table_init(&t, headers, ARRAY_LEN(headers));
-    json_array_foreach(rows, i, row) {
+    json_array_foreach(rows, i, row)
+    {
         AUTO_BUF struct buf body = BUF_INIT;
-        AUTO_FREE char *hash = xstrndup(jx_str(row, "hash", ""),
-                                        strnlen(jx_str(row, "hash", ""), HASH_SHORT));
+        AUTO_FREE char *hash =
+            xstrndup(jx_str(row, "hash", ""), strnlen(jx_str(row, "hash", ""), HASH_SHORT));
         if (json_object_get(row, "body"))
             jx_dump(&body, json_object_get(row, "body"));
         print_table_int(&t, jx_int(row, "seq", 0));
@@ -48,7 +49,8 @@ static void add_counts(struct buf *out, const struct print *p, const json_t *obj
     enum { NAME_COLUMNS = 14, STEP = 2 };
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)object, key, value) {
+    json_object_foreach((json_t *)object, key, value)
+    {
         AUTO_FREE char *name = xasprintf("%-*s", NAME_COLUMNS, key);
         buf_addf(out, "%*s", indent, "");
         if (json_is_object(value)) {
@@ -92,8 +94,9 @@ void print_gate_verify(struct buf *out, const struct print *p, const json_t *res
         return;
     buf_adds(out, "last hash: ");
     print_text(out, p, PRINT_PLAIN, tail);
-    buf_adds(out, "\nA cut end or a log rewritten as a whole shows only against a hash that was kept "
-                  "elsewhere.\n");
+    buf_adds(out,
+             "\nA cut end or a log rewritten as a whole shows only against a hash that was kept "
+             "elsewhere.\n");
 }
 
 void print_rules(struct buf *out, const struct print *p, const json_t *rules)
@@ -107,7 +110,8 @@ void print_rules(struct buf *out, const struct print *p, const json_t *rules)
         return;
     }
     print_table_init(&t, headers, ARRAY_LEN(headers));
-    json_array_foreach(rules, i, rule) {
+    json_array_foreach(rules, i, rule)
+    {
         AUTO_FREE char *id = xasprintf("r%" PRId64, jx_int(rule, "id", 0));
         print_table_cell(&t, PRINT_BOLD, id);
         time_cell(&t, jx_int(rule, "made_ms", 0));

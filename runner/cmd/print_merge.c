@@ -6,7 +6,8 @@ static void add_paths(struct buf *out, const json_t *paths)
 {
     size_t i;
     const json_t *path;
-    json_array_foreach(paths, i, path) {
+    json_array_foreach(paths, i, path)
+    {
         if (i)
             buf_adds(out, ", ");
         buf_add(out, json_string_value(path), json_string_length(path));
@@ -24,7 +25,8 @@ void print_conflicts(struct buf *out, const struct print *p, const json_t *trial
         return;
     }
     print_table_init(&t, headers, ARRAY_LEN(headers));
-    json_array_foreach(trials, i, trial) {
+    json_array_foreach(trials, i, trial)
+    {
         const json_t *paths = jx_arr(trial, "conflicts");
         AUTO_BUF struct buf text = BUF_INIT;
         add_paths(&text, paths);
@@ -47,7 +49,8 @@ void print_cleaned(struct buf *out, const struct print *p, const json_t *result,
         return;
     }
     print_table_init(&t, headers, ARRAY_LEN(headers));
-    json_array_foreach(removed, i, item) {
+    json_array_foreach(removed, i, item)
+    {
         AUTO_BUF struct buf size = BUF_INIT;
         print_size(&size, jx_int(item, "bytes", 0));
         total += jx_int(item, "bytes", 0);

@@ -6,7 +6,8 @@
 
 #include "runner/cmd/print.h"
 
-/* One trial of merging `what` into `into`: {"what","into","conflicts":[path]} each; a sentence when all are clean. */
+/* One trial of merging `what` into `into`: {"what","into","conflicts":[path]} each; a sentence when
+ * all are clean. */
 void print_conflicts(struct buf *out, const struct print *p, const json_t *trials);
 /* The result of `clean`. */
 void print_cleaned(struct buf *out, const struct print *p, const json_t *result, bool dry_run);

@@ -28,8 +28,7 @@ static bool add_scope(json_t *request, const struct rule *rule, struct err *err)
 }
 
 /* Checked here first, so that a mistake costs no server. */
-static bool add_rule(struct client *c, const struct rule *rule, struct buf *report,
-                     struct err *err)
+static bool add_rule(struct client *c, const struct rule *rule, struct buf *report, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT;
     AUTO_JSON json_t *result = NULL, *request = json_object();
@@ -121,7 +120,8 @@ static bool export_rules(char **argv, struct err *err)
     if (!cmd_parse_n(&args, argv, NULL, 0, 0, 0, err) ||
         !client_ask(&result, "rule.list", NULL, err))
         return false;
-    json_array_foreach(jx_arr(result, "rules"), i, rule) {
+    json_array_foreach(jx_arr(result, "rules"), i, rule)
+    {
         AUTO_FREE char *clean = text_clean(jx_str(rule, "text", ""));
         buf_addf(&text, "%s\n", clean);
     }

@@ -43,7 +43,8 @@ static bool load_policy(struct policy *ret, const char *ladder, struct err *err)
         return false;
     const json_t *rows = jx_arr(result, "rules");
     ret->rules = xcalloc(json_array_size(rows) + 1, sizeof(*ret->rules));
-    json_array_foreach(rows, i, row) {
+    json_array_foreach(rows, i, row)
+    {
         struct rule rule = RULE_INIT;
         if (!rule_parse(&rule, jx_str(row, "text", ""), err))
             return false;

@@ -42,7 +42,8 @@ static bool all_ok(const json_t *attempts)
 {
     size_t i;
     const json_t *attempt;
-    json_array_foreach(attempts, i, attempt) {
+    json_array_foreach(attempts, i, attempt)
+    {
         if (strcmp(jx_str(attempt, "outcome", ""), "ok") != 0)
             return false;
     }
@@ -85,10 +86,11 @@ static bool attach_first(struct client *c, const json_t *created, struct err *er
     return live_attach(&status, socket, id, err);
 }
 
-static bool stay(int *ret_status, struct client *c, const struct run_opts *o,
+static bool stay(int *ret_status, struct client *c, const struct run_opts *o, bool bell,
                  const json_t *created, struct err *err)
 {
     enum run_watch_end end;
+    const struct run_watch_opts how = {.quiet = o->json, .bell = bell};
     bool attaches = o->interactive && json_array_size(jx_arr(created, "attempts")) == 1;
     if (attaches && !attach_first(c, created, err))
         return false;
@@ -97,7 +99,7 @@ static bool stay(int *ret_status, struct client *c, const struct run_opts *o,
         if (!client_open(c, err))
             return false;
     }
-    if (!run_watch(&end, c, json_object_get(created, "run"), o->json, err))
+    if (!run_watch(&end, c, json_object_get(created, "run"), &how, err))
         return false;
     if (end == RUN_WATCH_DETACHED && o->json)
         return out_json(created, err);
@@ -111,10 +113,12 @@ static bool run(int *ret_status, char **argv, struct err *err)
     AUTO_RUN_OPTS struct run_opts o;
     AUTO_CLIENT struct client c = CLIENT_INIT;
     AUTO_PATHS struct paths paths = {0};
+    AUTO_CONFIG struct config *config = NULL;
     AUTO_JSON json_t *request = NULL, *created = NULL;
     run_opts_init(&o);
     if (!run_opts_parse(&o, argv, err) || !paths_init(&paths, err) ||
-        !run_request(&request, &o, &paths, err) || !client_open(&c, err) ||
+        !config_load(&config, &paths, err) || !run_request(&request, &o, config, err) ||
+        !client_open(&c, err) ||
         !client_call(&created, &c, "run.create", steal_json(&request), err))
         return false;
     if (o.detach && o.json)
@@ -123,7 +127,7 @@ static bool run(int *ret_status, char **argv, struct err *err)
         return false;
     if (o.detach)
         return print_detached(created, err);
-    return stay(ret_status, &c, &o, created, err);
+    return stay(ret_status, &c, &o, config_bool(config, "ui.bell", true), created, err);
 }
 
 int cmd_run(int argc, char **argv)

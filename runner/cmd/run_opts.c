@@ -23,7 +23,8 @@ void run_opts_release(struct run_opts *o)
     strv_release(&o->command);
 }
 
-/* The unquoted sentence is the mistake of the first minute, so the answer shows the words quoted. */
+/* The unquoted sentence is the mistake of the first minute, so the answer shows the words quoted.
+ */
 static bool extra_words(const struct cmd_args *args, size_t n_words, struct err *err)
 {
     AUTO_BUF struct buf prompt = BUF_INIT, quoted = BUF_INIT;
@@ -80,8 +81,9 @@ static bool check(const struct run_opts *o, struct err *err)
         return err_set(err, ERR_USAGE,
                        "--agent command needs a command: headgate run -- make test");
     if (!o->prompts.n && !o->tasks_file && !o->command.n && !o->interactive)
-        return cmd_usage("run", "there is nothing to do: give a prompt in quotes, --tasks FILE, "
-                                "or -- COMMAND",
+        return cmd_usage("run",
+                         "there is nothing to do: give a prompt in quotes, --tasks FILE, "
+                         "or -- COMMAND",
                          err);
     if (o->interactive && o->json)
         return err_set(err, ERR_USAGE, "-i and --json exclude each other");

@@ -1,6 +1,6 @@
 /*
- * run_opts: the words of `headgate run` as a value, checked as far as they can be without looking at anything
- * outside. Pure.
+ * run_opts: the words of `headgate run` as a value, checked as far as they can be without looking
+ * at anything outside. Pure.
  */
 #ifndef CMD_RUN_OPTS_H
 #define CMD_RUN_OPTS_H
@@ -8,18 +8,18 @@
 #include "runner/cmd/cmd.h"
 
 struct run_opts {
-    int64_t n, jobs;             /* jobs 0: the server's choice */
+    int64_t n, jobs; /* jobs 0: the server's choice */
     bool interactive, detach, json;
     const char *base, *agent, *ladder, *engine, *require, *consent, *tasks_file, *template;
     int64_t memory_bytes, pids, time_ms, output_bytes; /* 0: configured default */
     struct strv prompts, services, ro, rw, env;
-    struct strv command;         /* `-- COMMAND ARG...`; empty: none */
+    struct strv command; /* `-- COMMAND ARG...`; empty: none */
 };
 #define AUTO_RUN_OPTS __attribute__((cleanup(run_opts_release)))
 void run_opts_init(struct run_opts *o);
 void run_opts_release(struct run_opts *o);
-/* Fill an initialised value. Strings of ret are borrowed from argv. ERR_USAGE says what is wrong with which word; as with
- * cmd_parse, false with ERR_NONE when help was printed. */
+/* Fill an initialised value. Strings of ret are borrowed from argv. ERR_USAGE says what is wrong
+ * with which word; as with cmd_parse, false with ERR_NONE when help was printed. */
 bool run_opts_parse(struct run_opts *ret, char **argv, struct err *err) WARN_UNUSED;
 
 #endif

@@ -55,10 +55,8 @@ static bool add_tasks(json_t *request, const struct run_opts *o, struct err *err
 static bool add_repository(json_t *request, const struct run_opts *o, struct err *err)
 {
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
-    struct wt_commit base = {.oid = ""};
-    if (!wt_repo_open(&repo, ".", err) || !wt_resolve(&base, &repo, o->base, err))
+    if (!wt_repo_open(&repo, ".", err))
         return false;
-    wt_commit_release(&base);
     jx_set_str(request, "repo", repo.is_bare ? repo.common_dir : repo.toplevel);
     jx_set_str(request, "subdir", repo.subdir ? repo.subdir : "");
     if (o->base)
@@ -67,12 +65,11 @@ static bool add_repository(json_t *request, const struct run_opts *o, struct err
 }
 
 static bool choose_agent(const struct agent **ret, const struct run_opts *o,
-                         const struct paths *paths, const struct strv *env, struct err *err)
+                         const struct config *config, const struct strv *env, struct err *err)
 {
     const char *name = o->command.n ? "command" : o->agent;
-    AUTO_CONFIG struct config *config = NULL;
     if (!name)
-        return config_load(&config, paths, err) && agent_default(ret, config, env, err);
+        return agent_default(ret, config, env, err);
     *ret = agent_find(name);
     if (*ret)
         return true;
@@ -130,7 +127,9 @@ static void add_limits(json_t *request, const struct run_opts *o)
     const struct {
         const char *key;
         int64_t value;
-    } all[] = {{"memory", o->memory_bytes}, {"pids", o->pids}, {"time_ms", o->time_ms},
+    } all[] = {{"memory", o->memory_bytes},
+               {"pids", o->pids},
+               {"time_ms", o->time_ms},
                {"output", o->output_bytes}};
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         if (all[i].value > 0)
@@ -165,7 +164,8 @@ static bool add_command(json_t *request, const struct run_opts *o, struct err *e
     return true;
 }
 
-bool run_request(json_t **ret, const struct run_opts *o, const struct paths *paths, struct err *err)
+bool run_request(json_t **ret, const struct run_opts *o, const struct config *config,
+                 struct err *err)
 {
     AUTO_JSON json_t *request = json_object();
     AUTO_STRV struct strv env = STRV_INIT;
@@ -174,9 +174,9 @@ bool run_request(json_t **ret, const struct run_opts *o, const struct paths *pat
     strv_push_all(&env, environ);
     if (!add_tasks(request, o, err) || !add_choices(request, o, err) ||
         !add_command(request, o, err) || !add_repository(request, o, err) ||
-        !choose_agent(&agent, o, paths, &env, err) ||
-        !env_json(&env_object, agent, &o->env, err) ||
-        !add_paths(request, "ro", &o->ro, err) || !add_paths(request, "rw", &o->rw, err))
+        !choose_agent(&agent, o, config, &env, err) ||
+        !env_json(&env_object, agent, &o->env, err) || !add_paths(request, "ro", &o->ro, err) ||
+        !add_paths(request, "rw", &o->rw, err))
         return false;
     jx_set_str(request, "agent", agent->name);
     jx_set(request, "env", steal_json(&env_object));

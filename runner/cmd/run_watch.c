@@ -23,13 +23,13 @@ enum {
 struct stay {
     struct client *client;
     struct watch watch;
-    int signals;          /* signalfd; -1 */
-    bool quiet, live;
+    int signals; /* signalfd; -1 */
+    bool quiet, bell, live;
     bool detached;
-    int region_rows;      /* lines of the region on the screen now */
+    int region_rows; /* lines of the region on the screen now */
     bool dirty;
-    int64_t drawn_ms;     /* monotonic */
-    int64_t rung;         /* cards that the bell was rung for */
+    int64_t drawn_ms; /* monotonic */
+    int64_t rung;     /* cards that the bell was rung for */
 };
 
 static void stay_done(struct stay *s)
@@ -62,7 +62,7 @@ static bool flush(struct stay *s, const struct buf *lines, struct err *err)
     s->dirty = s->dirty || lines->len;
     if (s->quiet)
         return true;
-    if (rings && isatty(STDOUT_FILENO))
+    if (rings && s->bell && isatty(STDOUT_FILENO))
         buf_addch(&out, '\a');
     if (!s->live)
         buf_add(&out, lines->ptr, lines->len);
@@ -200,12 +200,16 @@ static char *run_name(const json_t *run)
                                : xasprintf("%" PRId64, (int64_t)json_integer_value(run));
 }
 
-bool run_watch(enum run_watch_end *ret, struct client *c, const json_t *run, bool quiet,
-               struct err *err)
+bool run_watch(enum run_watch_end *ret, struct client *c, const json_t *run,
+               const struct run_watch_opts *opts, struct err *err)
 {
     AUTO_FREE char *name = run_name(run);
-    __attribute__((cleanup(stay_done))) struct stay s = {
-        .client = c, .signals = -1, .quiet = quiet, .live = out_is_live(), .dirty = true};
+    __attribute__((cleanup(stay_done))) struct stay s = {.client = c,
+                                                         .signals = -1,
+                                                         .quiet = opts->quiet,
+                                                         .bell = opts->bell,
+                                                         .live = out_is_live(),
+                                                         .dirty = true};
     watch_init(&s.watch, name);
     if (!stay_to_end(&s, run, err))
         return false;

@@ -1,7 +1,8 @@
 /*
- * run_watch: stay with a run until it ends or the person detaches (Ctrl-C), and show its progress: a region that is
- * redrawn in place on a terminal, one plain line an event elsewhere. A bell rings when a call begins to wait. A server that is
- * killed meanwhile is started again and the run goes on.
+ * run_watch: stay with a run until it ends or the person detaches (Ctrl-C), and show its progress:
+ * a region that is redrawn in place on a terminal, one plain line an event elsewhere. A bell rings
+ * when a call begins to wait. A server that is killed meanwhile is started again and the run goes
+ * on.
  */
 #ifndef CMD_RUN_WATCH_H
 #define CMD_RUN_WATCH_H
@@ -10,11 +11,17 @@
 
 enum run_watch_end { RUN_WATCH_ENDED, RUN_WATCH_DETACHED };
 
-/* quiet: show nothing. run is the value that run.create gave (borrowed). Interrupt signals are blocked from here to the end of
- * the process. */
-bool run_watch(enum run_watch_end *ret, struct client *c, const json_t *run, bool quiet,
-               struct err *err) WARN_UNUSED;
+struct run_watch_opts {
+    bool quiet; /* show nothing */
+    bool bell;  /* ring for a call that waits */
+};
+
+/* run is the value that run.create gave (borrowed). Interrupt signals are blocked from here to the
+ * end of the process. */
+bool run_watch(enum run_watch_end *ret, struct client *c, const json_t *run,
+               const struct run_watch_opts *opts, struct err *err) WARN_UNUSED;
 /* Wait until the attempt has a terminal to attach to. *ret_running false: it ended before. */
-bool run_watch_start(bool *ret_running, struct client *c, const char *attempt, struct err *err) WARN_UNUSED;
+bool run_watch_start(bool *ret_running, struct client *c, const char *attempt,
+                     struct err *err) WARN_UNUSED;
 
 #endif

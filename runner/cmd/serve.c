@@ -9,7 +9,8 @@ static bool stop_server(struct err *err)
 {
     AUTO_CLIENT struct client c = CLIENT_INIT;
     AUTO_JSON json_t *result = NULL;
-    static const char stopped[] = "stopped; running attempts go on, the next command starts a server again\n";
+    static const char stopped[] =
+        "stopped; running attempts go on, the next command starts a server again\n";
     static const char none[] = "no server runs\n";
     bool is_running;
     if (!client_open_running(&c, &is_running, err))

@@ -136,7 +136,8 @@ static bool add_array(struct tasks *t, const json_t *array, const char *template
 {
     size_t i;
     const json_t *value;
-    json_array_foreach(array, i, value) {
+    json_array_foreach(array, i, value)
+    {
         if (!add_value(t, value, template, err))
             return bad_row(i + 1, err);
     }
@@ -171,7 +172,8 @@ static bool add_lines(struct tasks *t, const char *bytes, size_t len, const char
     return true;
 }
 
-/* "[BUG] crash" is a line; "[{" , "[\"" and "[]" mean JSON, and then a mistake in it is an error. */
+/* "[BUG] crash" is a line; "[{" , "[\"" and "[]" mean JSON, and then a mistake in it is an error.
+ */
 static bool looks_like_array(const char *bytes, size_t len)
 {
     size_t i = 1;

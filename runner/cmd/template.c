@@ -11,7 +11,8 @@ static void add_list(struct buf *out, const json_t *list)
 {
     size_t i;
     const json_t *item;
-    json_array_foreach(list, i, item) {
+    json_array_foreach(list, i, item)
+    {
         const json_t *name = json_object_get(item, "name");
         if (i)
             buf_adds(out, ", ");
@@ -50,7 +51,8 @@ static bool no_field(const json_t *row, const char *field, size_t len, struct er
     AUTO_BUF struct buf known = BUF_INIT;
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)row, key, value) {
+    json_object_foreach((json_t *)row, key, value)
+    {
         buf_addf(&known, "%s%s", known.len ? ", " : "", key);
     }
     return err_set(err, ERR_USAGE, "no field '%.*s' for the template; there is %s", (int)len, field,
@@ -78,7 +80,8 @@ bool template_fill(struct buf *out, const char *template, const json_t *row, str
             return no_field(row, field, len, err);
         add_value(out, value);
         if (out->len > LIMIT_PROMPT_BYTES)
-            return err_set(err, ERR_USAGE, "the prompt is longer than %d bytes", LIMIT_PROMPT_BYTES);
+            return err_set(err, ERR_USAGE, "the prompt is longer than %d bytes",
+                           LIMIT_PROMPT_BYTES);
         template = close + 2;
     }
 }

@@ -17,7 +17,8 @@ bool tree_attempts(json_t **ret, struct client *c, const struct strv *words, str
     const json_t *attempt;
     if (!client_attempts(&attempts, c, words, err))
         return false;
-    json_array_foreach(attempts, i, attempt) {
+    json_array_foreach(attempts, i, attempt)
+    {
         if (is_running(attempt))
             strv_push(&running, jx_str(attempt, "id", ""));
     }

@@ -7,12 +7,15 @@
 #include "runner/cmd/client.h"
 #include "worktree/worktree.h"
 
-/* attempt.show for words, after a harvest of those that still run: what they committed until now is in. */
-bool tree_attempts(json_t **ret, struct client *c, const struct strv *words, struct err *err) WARN_UNUSED;
+/* attempt.show for words, after a harvest of those that still run: what they committed until now is
+ * in. */
+bool tree_attempts(json_t **ret, struct client *c, const struct strv *words,
+                   struct err *err) WARN_UNUSED;
 /* Open the attempt's repository. */
 bool tree_repo(struct wt_repo *ret, const json_t *attempt, struct err *err) WARN_UNUSED;
 /* Append base..tip of the attempt; nothing when it changed nothing. Not sanitised. */
-bool tree_diff(struct buf *out, const json_t *attempt, enum wt_diff_form form, struct err *err) WARN_UNUSED;
+bool tree_diff(struct buf *out, const json_t *attempt, enum wt_diff_form form,
+               struct err *err) WARN_UNUSED;
 /* True when the attempt changed something. */
 bool tree_has_work(const json_t *attempt);
 

@@ -153,16 +153,19 @@ void watch_snapshot(struct watch *w, const struct print *p, const json_t *snapsh
     size_t i;
     json_t *item;
     AUTO_JSON json_t *waiting = json_object();
-    json_array_foreach(jx_arr(snapshot, "attempts"), i, item) {
+    json_array_foreach(jx_arr(snapshot, "attempts"), i, item)
+    {
         attempt_event(w, p, item, lines);
     }
-    json_array_foreach(jx_arr(snapshot, "calls"), i, item) {
+    json_array_foreach(jx_arr(snapshot, "calls"), i, item)
+    {
         call_event(w, p, item, lines);
         json_object_set(waiting, jx_str(item, "id", ""), item);
     }
     const char *id;
     void *next;
-    json_object_foreach_safe(w->calls, next, id, item) {
+    json_object_foreach_safe(w->calls, next, id, item)
+    {
         if (!json_object_get(waiting, id))
             json_object_del(w->calls, id); /* decided while we were away */
     }
@@ -172,7 +175,8 @@ bool watch_is_over(const struct watch *w)
 {
     const char *id;
     json_t *attempt;
-    json_object_foreach(w->attempts, id, attempt) {
+    json_object_foreach(w->attempts, id, attempt)
+    {
         if (!is_done(attempt))
             return false;
     }
@@ -193,7 +197,8 @@ static struct counts count(const struct watch *w)
     struct counts n = {0, 0, 0};
     const char *id;
     json_t *attempt;
-    json_object_foreach(w->attempts, id, attempt) {
+    json_object_foreach(w->attempts, id, attempt)
+    {
         if (is_done(attempt))
             n.done++;
         else if (strcmp(jx_str(attempt, "state", ""), "queued") == 0)
@@ -220,7 +225,8 @@ static int add_cards(struct buf *out, const struct watch *w, const struct print 
     int used = 0, shown = 0;
     const char *id;
     json_t *call;
-    json_object_foreach(w->calls, id, call) {
+    json_object_foreach(w->calls, id, call)
+    {
         if (used + CARD_ROWS > rows)
             break;
         AUTO_BUF struct buf what = BUF_INIT;
@@ -248,7 +254,8 @@ static void add_attempt(struct buf *out, const struct print *p, const json_t *at
     enum { STATE_COLUMNS = 10, TIME_COLUMNS = 7 };
     enum print_style style;
     const char *state = print_attempt_state(attempt, &style);
-    int64_t started_ms = jx_int(attempt, "started_ms", 0), ended_ms = jx_int(attempt, "ended_ms", 0);
+    int64_t started_ms = jx_int(attempt, "started_ms", 0),
+            ended_ms = jx_int(attempt, "ended_ms", 0);
     AUTO_BUF struct buf time = BUF_INIT;
     AUTO_FREE char *last = text_clean(jx_str(attempt, "last_line", ""));
     if (started_ms > 0)
@@ -265,7 +272,8 @@ void watch_region(struct buf *out, const struct watch *w, const struct print *p,
     left -= add_cards(out, w, p, left / 2);
     const char *id;
     json_t *attempt;
-    json_object_foreach(w->attempts, id, attempt) {
+    json_object_foreach(w->attempts, id, attempt)
+    {
         bool is_queued = strcmp(jx_str(attempt, "state", ""), "queued") == 0;
         bool is_passed_over = is_queued || (is_done(attempt) && n.active + n.done > (size_t)left);
         if (is_passed_over || left <= 0)

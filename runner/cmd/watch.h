@@ -1,8 +1,10 @@
 /*
- * watch: one run as its events tell it, for the progress of `headgate run`. Pure: no socket, no terminal, no clock.
+ * watch: one run as its events tell it, for the progress of `headgate run`. Pure: no socket, no
+ * terminal, no clock.
  *
- * The model is fed the snapshot of a subscription (again after a reconnect: what changed meanwhile is told as if by
- * events) and then each event. What is worth a line of its own is appended to `lines`; a terminal shows the region instead.
+ * The model is fed the snapshot of a subscription (again after a reconnect: what changed meanwhile
+ * is told as if by events) and then each event. What is worth a line of its own is appended to
+ * `lines`; a terminal shows the region instead.
  */
 #ifndef CMD_WATCH_H
 #define CMD_WATCH_H

@@ -1,6 +1,7 @@
 /*
- * Whatever a task file and a template hold: all of its tasks or a usage error that adds none; every task is UTF-8, not empty,
- * bounded, and has a title of one line. The first byte is the template's length (0: none).
+ * Whatever a task file and a template hold: all of its tasks or a usage error that adds none; every
+ * task is UTF-8, not empty, bounded, and has a title of one line. The first byte is the template's
+ * length (0: none).
  */
 #include <stdint.h>
 #include <stdlib.h>

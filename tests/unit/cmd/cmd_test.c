@@ -22,8 +22,13 @@ static void suggests_only_what_is_near(void **state)
     (void)state;
     static const struct {
         const char *word, *meant;
-    } cases[] = {{"rnu", "run"},     {"gat", "gate"},    {"dicsard", "discard"}, {"lss", "ls"},
-                 {"zzz", NULL},      {"x", NULL},        {"", NULL},
+    } cases[] = {{"rnu", "run"},
+                 {"gat", "gate"},
+                 {"dicsard", "discard"},
+                 {"lss", "ls"},
+                 {"zzz", NULL},
+                 {"x", NULL},
+                 {"", NULL},
                  {"a word that is far too long to be any command", NULL}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *got = cmd_nearest(commands, cases[i].word);
@@ -37,8 +42,8 @@ static void suggests_only_what_is_near(void **state)
 static void quotes_for_a_shell(void **state)
 {
     (void)state;
-    char *words[] = {(char *)"make", (char *)"-j", (char *)"a b", (char *)"it's", (char *)"",
-                     (char *)"$HOME"};
+    char *words[] = {(char *)"make", (char *)"-j", (char *)"a b",
+                     (char *)"it's", (char *)"",   (char *)"$HOME"};
     AUTO_BUF struct buf text = BUF_INIT;
     cmd_quote(&text, words, ARRAY_LEN(words));
     assert_string_equal(text.ptr, "make -j 'a b' 'it'\\''s' '' '$HOME'");
@@ -80,9 +85,9 @@ static void lists_every_command(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_full_names),     cmocka_unit_test(suggests_only_what_is_near),
-        cmocka_unit_test(quotes_for_a_shell),   cmocka_unit_test(usage_shows_the_form),
-        cmocka_unit_test(counts_operands),      cmocka_unit_test(lists_every_command),
+        cmocka_unit_test(finds_full_names),   cmocka_unit_test(suggests_only_what_is_near),
+        cmocka_unit_test(quotes_for_a_shell), cmocka_unit_test(usage_shows_the_form),
+        cmocka_unit_test(counts_operands),    cmocka_unit_test(lists_every_command),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

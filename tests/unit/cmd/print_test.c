@@ -35,7 +35,8 @@ static const char attempts_json[] =
     "[{\"id\":\"3.1\",\"state\":\"running\",\"outcome\":null,\"agent\":\"claude\","
     "\"title\":\"Fix the parser so that it takes every form that was ever written down\","
     "\"started_ms\":940000,\"commits\":2,\"files\":5,\"dirty\":true,\"pending\":1},"
-    "{\"id\":\"3.2\",\"state\":\"done\",\"outcome\":\"failed\",\"agent\":\"claude\",\"title\":\"b\\u001b[2J\","
+    "{\"id\":\"3.2\",\"state\":\"done\",\"outcome\":\"failed\",\"agent\":\"claude\",\"title\":"
+    "\"b\\u001b[2J\","
     "\"exit_status\":3,\"error\":\"the agent gave up\",\"branch\":\"headgate/3/2\","
     "\"started_ms\":1000,\"ended_ms\":61000,\"commits\":0,\"files\":0,\"pending\":0},"
     "{\"id\":\"3.3\",\"state\":\"done\",\"outcome\":\"ok\",\"agent\":\"claude\",\"title\":\"c\","
@@ -49,13 +50,12 @@ static void lists_attempts(void **state)
     AUTO_JSON json_t *attempts = parse(attempts_json);
     AUTO_BUF struct buf out = BUF_INIT;
     print_attempts(&out, &narrow, attempts);
-    assert_string_equal(
-        out.ptr,
-        "ID   STATE   AGENT   TIME   COMMITS  FILES  ASKS  TASK\n"
-        "3.1  asks    claude  1m00s  2        5*     1     Fix the parser so that it tak\xe2\x80\xa6\n"
-        "3.2  failed  claude  1m00s                        b\\e[2J\n"
-        "3.3  ok      claude  1s     1        1            c\n"
-        "3.4  queued  claude                               d\n");
+    assert_string_equal(out.ptr, "ID   STATE   AGENT   TIME   COMMITS  FILES  ASKS  TASK\n"
+                                 "3.1  asks    claude  1m00s  2        5*     1     Fix the parser "
+                                 "so that it tak\xe2\x80\xa6\n"
+                                 "3.2  failed  claude  1m00s                        b\\e[2J\n"
+                                 "3.3  ok      claude  1s     1        1            c\n"
+                                 "3.4  queued  claude                               d\n");
     for (const char *line = out.ptr; *line;) {
         size_t len = strcspn(line, "\n");
         assert_true(text_width(line, len) <= narrow.columns);
@@ -81,23 +81,23 @@ static void sums_up_a_run(void **state)
     json_array_remove(attempts, 0);
     print_run_summary(&out, &narrow, attempts);
     assert_string_equal(
-        out.ptr,
-        "ID   RESULT  TIME   COMMITS  FILES  REVIEW  BRANCH\n"
-        "3.2  failed  1m00s                          headgate/3/2\n"
-        "3.3  ok      1s     1        1      1       headgate/3/3\n"
-        "3.2: failed with exit code 3: the agent gave up (headgate logs 3.2)\n"
-        "next: headgate review 3.3, then headgate merge 3.3 or headgate discard 3.3\n");
+        out.ptr, "ID   RESULT  TIME   COMMITS  FILES  REVIEW  BRANCH\n"
+                 "3.2  failed  1m00s                          headgate/3/2\n"
+                 "3.3  ok      1s     1        1      1       headgate/3/3\n"
+                 "3.2: failed with exit code 3: the agent gave up (headgate logs 3.2)\n"
+                 "next: headgate review 3.3, then headgate merge 3.3 or headgate discard 3.3\n");
 }
 
 static void heads_a_run(void **state)
 {
     (void)state;
-    AUTO_JSON json_t *created = parse(
-        "{\"run\":3,\"attempts\":[{},{}],\"rung\":\"edits\",\"rung_why\":\"no seccomp\","
-        "\"base\":{\"oid\":\"0123456789abcdef\",\"ref\":\"main\",\"subject\":\"s\"},"
-        "\"network\":\"off\",\"jobs\":2,\"layers\":["
-        "{\"name\":\"user\",\"state\":\"active\",\"mechanism\":\"m\",\"reason\":\"\"},"
-        "{\"name\":\"seccomp\",\"state\":\"unavailable\",\"mechanism\":\"\",\"reason\":\"old kernel\"}]}");
+    AUTO_JSON json_t *created =
+        parse("{\"run\":3,\"attempts\":[{},{}],\"rung\":\"edits\",\"rung_why\":\"no seccomp\","
+              "\"base\":{\"oid\":\"0123456789abcdef\",\"ref\":\"main\",\"subject\":\"s\"},"
+              "\"network\":\"off\",\"jobs\":2,\"layers\":["
+              "{\"name\":\"user\",\"state\":\"active\",\"mechanism\":\"m\",\"reason\":\"\"},"
+              "{\"name\":\"seccomp\",\"state\":\"unavailable\",\"mechanism\":\"\",\"reason\":\"old "
+              "kernel\"}]}");
     AUTO_BUF struct buf out = BUF_INIT;
     print_run_header(&out, &wide, created);
     assert_string_equal(out.ptr,
@@ -132,13 +132,17 @@ static void shows_an_attempt(void **state)
 }
 
 static const char calls_json[] =
-    "[{\"id\":\"c12\",\"attempt\":\"3.1\",\"state\":\"pending\",\"agent\":\"claude\",\"tool\":\"Bash\","
-    "\"args\":{\"command\":\"git push\\n--force\",\"timeout\":5},\"cwd\":\"/w\",\"asked_ms\":990000,"
+    "[{\"id\":\"c12\",\"attempt\":\"3.1\",\"state\":\"pending\",\"agent\":\"claude\",\"tool\":"
+    "\"Bash\","
+    "\"args\":{\"command\":\"git "
+    "push\\n--force\",\"timeout\":5},\"cwd\":\"/w\",\"asked_ms\":990000,"
     "\"deadline_ms\":1050000,\"digest\":\"ab\"},"
-    "{\"id\":\"c11\",\"attempt\":\"3.1\",\"state\":\"consumed\",\"tool\":\"Read\",\"args\":{\"x\":[1]},"
+    "{\"id\":\"c11\",\"attempt\":\"3.1\",\"state\":\"consumed\",\"tool\":\"Read\",\"args\":{\"x\":["
+    "1]},"
     "\"asked_ms\":980000,\"decided_by\":\"ann\",\"why\":\"person\","
     "\"subagent\":{\"id\":\"s1\",\"type\":\"explorer\",\"depth\":1}},"
-    "{\"id\":\"c10\",\"attempt\":\"3.1\",\"state\":\"denied\",\"tool\":\"Bash\",\"args\":{\"command\":\"sudo x\"},"
+    "{\"id\":\"c10\",\"attempt\":\"3.1\",\"state\":\"denied\",\"tool\":\"Bash\",\"args\":{"
+    "\"command\":\"sudo x\"},"
     "\"asked_ms\":970000,\"why\":\"floor\",\"reason\":\"not here\"}]";
 
 static void lists_calls(void **state)
@@ -147,11 +151,10 @@ static void lists_calls(void **state)
     AUTO_JSON json_t *calls = parse(calls_json);
     AUTO_BUF struct buf out = BUF_INIT, none = BUF_INIT;
     print_calls(&out, &narrow, calls);
-    assert_string_equal(out.ptr,
-                        "CALL  ATTEMPT  STATE     ASKED  LEFT  WHAT\n"
-                        "c12   3.1      pending   10s    50s   Bash: git push\\n--force\n"
-                        "c11   3.1      approved  20s          Read: {\"x\":[1]}\n"
-                        "c10   3.1      denied    30s          Bash: sudo x\n");
+    assert_string_equal(out.ptr, "CALL  ATTEMPT  STATE     ASKED  LEFT  WHAT\n"
+                                 "c12   3.1      pending   10s    50s   Bash: git push\\n--force\n"
+                                 "c11   3.1      approved  20s          Read: {\"x\":[1]}\n"
+                                 "c10   3.1      denied    30s          Bash: sudo x\n");
     AUTO_JSON json_t *empty = json_array();
     print_calls(&none, &narrow, empty);
     assert_string_equal(none.ptr, "nothing waits\n");
@@ -185,8 +188,8 @@ static void shows_exact_arguments(void **state)
 static void escapes_arguments_reversibly(void **state)
 {
     (void)state;
-    AUTO_JSON json_t *call =
-        parse("{\"id\":\"c1\",\"state\":\"denied\",\"args\":{\"command\":\"a\\\\n\\u001b\\u202e\\tb\"}}");
+    AUTO_JSON json_t *call = parse(
+        "{\"id\":\"c1\",\"state\":\"denied\",\"args\":{\"command\":\"a\\\\n\\u001b\\u202e\\tb\"}}");
     AUTO_BUF struct buf out = BUF_INIT;
     print_call(&out, &narrow, call);
     assert_non_null(strstr(out.ptr, "      a\\\\n\\e\\u{202e}\\tb\n"));
@@ -199,11 +202,10 @@ static void traces_in_time_order(void **state)
     AUTO_BUF struct buf out = BUF_INIT;
     print_trace(&out, &wide, calls);
     assert_string_equal(
-        out.ptr,
-        "TIME      CALL  AGENT     DECISION                  WHAT\n"
-        "00:16:10  c10             denied (floor): not here  Bash: sudo x\n"
-        "00:16:20  c11   explorer  approved by ann           Read: {\"x\":[1]}\n"
-        "00:16:30  c12             asks                      Bash: git push\\n--force\n");
+        out.ptr, "TIME      CALL  AGENT     DECISION                  WHAT\n"
+                 "00:16:10  c10             denied (floor): not here  Bash: sudo x\n"
+                 "00:16:20  c11   explorer  approved by ann           Read: {\"x\":[1]}\n"
+                 "00:16:30  c12             asks                      Bash: git push\\n--force\n");
 }
 
 static void colours_only_when_told(void **state)
@@ -222,8 +224,9 @@ static void colours_only_when_told(void **state)
 static void makes_a_patch_safe(void **state)
 {
     (void)state;
-    static const char patch[] = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+\033]0;b\a\n"
-                                "diff --git a/y b/y\n--- a/y\n";
+    static const char patch[] =
+        "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+\033]0;b\a\n"
+        "diff --git a/y b/y\n--- a/y\n";
     const struct print colour = {.columns = 80, .color = true};
     AUTO_BUF struct buf plain = BUF_INIT, out = BUF_INIT;
     print_diff(&plain, &narrow, patch, strlen(patch));
@@ -239,8 +242,9 @@ static void prints_the_gate(void **state)
     (void)state;
     AUTO_JSON json_t *rows = parse("[{\"seq\":1,\"at_ms\":1000,\"hash\":\"0123456789abcdef\","
                                    "\"kind\":\"asked\",\"body\":{\"call\":\"c1\"}}]");
-    AUTO_JSON json_t *rules = parse("[{\"id\":4,\"text\":\"allow command git status\",\"by\":\"ann\","
-                                    "\"made_ms\":1000,\"count\":0,\"last_used_ms\":0}]");
+    AUTO_JSON json_t *rules =
+        parse("[{\"id\":4,\"text\":\"allow command git status\",\"by\":\"ann\","
+              "\"made_ms\":1000,\"count\":0,\"last_used_ms\":0}]");
     AUTO_JSON json_t *broken =
         parse("{\"ok\":false,\"rows\":9,\"bad\":{\"seq\":5,\"why\":\"changed\"}}");
     AUTO_JSON json_t *whole = parse("{\"ok\":true,\"rows\":1,\"tail\":\"ff\"}");
@@ -252,14 +256,17 @@ static void prints_the_gate(void **state)
                         "SEQ  TIME                 HASH          KIND   WHAT\n"
                         "1    1970-01-01 00:00:01  0123456789ab  asked  {\"call\":\"c1\"}\n");
     print_rules(&list, &narrow, rules);
-    assert_string_equal(list.ptr, "ID  MADE                 BY   USED  LAST USED  RULE\n"
-                                  "r4  1970-01-01 00:00:01  ann                   allow command git status\n");
+    assert_string_equal(
+        list.ptr, "ID  MADE                 BY   USED  LAST USED  RULE\n"
+                  "r4  1970-01-01 00:00:01  ann                   allow command git status\n");
     print_gate_verify(&bad, &narrow, broken);
     assert_string_equal(bad.ptr, "the log is broken at row 5: changed\n");
     print_gate_verify(&good, &narrow, whole);
-    assert_true(strncmp(good.ptr, "whole: 1 row, each follows from the one before\nlast hash: ff\n", 60) == 0);
+    assert_true(strncmp(good.ptr, "whole: 1 row, each follows from the one before\nlast hash: ff\n",
+                        60) == 0);
     print_gate_stats(&counts, &narrow, stats);
-    assert_string_equal(counts.ptr, "calls\n  pending        1\n  denied         2\nrules          3\n");
+    assert_string_equal(counts.ptr,
+                        "calls\n  pending        1\n  denied         2\nrules          3\n");
 }
 
 static void prints_merges_and_cleaning(void **state)
@@ -286,10 +293,11 @@ static void prints_merges_and_cleaning(void **state)
 static void prints_the_doctor(void **state)
 {
     (void)state;
-    AUTO_JSON json_t *report =
-        parse("{\"platform\":\"Linux 6.1\",\"ladder\":\"auto\",\"ladder_why\":\"all hold\",\"layers\":["
-              "{\"name\":\"user\",\"state\":\"active\",\"mechanism\":\"user namespace\",\"reason\":\"\"},"
-              "{\"name\":\"limits\",\"state\":\"degraded\",\"mechanism\":\"rlimits\",\"reason\":\"no cgroup\"}]}");
+    AUTO_JSON json_t *report = parse(
+        "{\"platform\":\"Linux 6.1\",\"ladder\":\"auto\",\"ladder_why\":\"all hold\",\"layers\":["
+        "{\"name\":\"user\",\"state\":\"active\",\"mechanism\":\"user namespace\",\"reason\":\"\"},"
+        "{\"name\":\"limits\",\"state\":\"degraded\",\"mechanism\":\"rlimits\",\"reason\":\"no "
+        "cgroup\"}]}");
     AUTO_BUF struct buf out = BUF_INIT;
     print_doctor(&out, &narrow, report);
     assert_string_equal(out.ptr, "Linux 6.1; layers of a box: 1 active, limits degraded\n"

@@ -69,8 +69,8 @@ static void takes_limits(void **state)
     (void)state;
     AUTO_RUN_OPTS struct run_opts o;
     struct err err = ERR_INIT;
-    const char *const words[] = {"--memory", "4G", "--pids",  "100", "--timeout", "30m",
-                                 "--output-limit", "1M", "--service", "5432", "x", NULL};
+    const char *const words[] = {"--memory",       "4G", "--pids",    "100",  "--timeout", "30m",
+                                 "--output-limit", "1M", "--service", "5432", "x",         NULL};
     assert_true(parse(&o, words, &err));
     assert_int_equal(o.memory_bytes, 4LL << 30);
     assert_int_equal(o.pids, 100);

@@ -62,13 +62,20 @@ static void tells_events_in_plain_lines(void **state)
     AUTO_BUF struct buf lines = BUF_INIT;
     start(&w, &lines);
     buf_clear(&lines);
-    event(&w, &lines, "{\"e\":\"call\",\"call\":{\"id\":\"c1\",\"attempt\":\"3.1\",\"state\":\"denied\",\"tool\":\"Bash\","
-                      "\"args\":{\"command\":\"make\"},\"decided_by\":\"ann\",\"why\":\"person\",\"reason\":\"not now\"}}");
-    event(&w, &lines, "{\"e\":\"call\",\"call\":{\"id\":\"c2\",\"attempt\":\"3.1\",\"state\":\"consumed\",\"tool\":\"Read\"}}");
+    event(&w, &lines,
+          "{\"e\":\"call\",\"call\":{\"id\":\"c1\",\"attempt\":\"3.1\",\"state\":\"denied\","
+          "\"tool\":\"Bash\","
+          "\"args\":{\"command\":\"make\"},\"decided_by\":\"ann\",\"why\":\"person\",\"reason\":"
+          "\"not now\"}}");
+    event(&w, &lines,
+          "{\"e\":\"call\",\"call\":{\"id\":\"c2\",\"attempt\":\"3.1\",\"state\":\"consumed\","
+          "\"tool\":\"Read\"}}");
     event(&w, &lines, "{\"e\":\"output\",\"attempt\":\"3.1\",\"line\":\"\\u001b[2Jhello\"}");
     event(&w, &lines, "{\"e\":\"output\",\"attempt\":\"33.1\",\"line\":\"not mine\"}");
-    event(&w, &lines, "{\"e\":\"attempt\",\"attempt\":{\"id\":\"3.1\",\"state\":\"done\",\"outcome\":\"failed\","
-                      "\"exit_status\":2,\"commits\":1,\"files\":3,\"error\":\"it broke\"}}");
+    event(
+        &w, &lines,
+        "{\"e\":\"attempt\",\"attempt\":{\"id\":\"3.1\",\"state\":\"done\",\"outcome\":\"failed\","
+        "\"exit_status\":2,\"commits\":1,\"files\":3,\"error\":\"it broke\"}}");
     assert_string_equal(lines.ptr, "c1 denied: 3.1 Bash: make (by ann): not now\n"
                                    "3.1 | \\e[2Jhello\n"
                                    "3.1 failed with exit code 2, 1 commit, 3 files: it broke\n");
@@ -81,7 +88,8 @@ static void ends_when_all_have_ended(void **state)
     AUTO_BUF struct buf lines = BUF_INIT;
     watch_init(&w, "3");
     assert_false(watch_is_over(&w));
-    event(&w, &lines, "{\"e\":\"attempt\",\"attempt\":{\"id\":\"3.1\",\"state\":\"done\",\"outcome\":\"ok\"}}");
+    event(&w, &lines,
+          "{\"e\":\"attempt\",\"attempt\":{\"id\":\"3.1\",\"state\":\"done\",\"outcome\":\"ok\"}}");
     event(&w, &lines, "{\"e\":\"attempt\",\"attempt\":{\"id\":\"3.2\",\"state\":\"running\"}}");
     assert_false(watch_is_over(&w));
     event(&w, &lines, "{\"e\":\"gone\",\"attempt\":\"3.2\"}");
@@ -94,7 +102,9 @@ static void region_shows_cards_first(void **state)
     AUTO_WATCH struct watch w;
     AUTO_BUF struct buf lines = BUF_INIT, region = BUF_INIT;
     start(&w, &lines);
-    event(&w, &lines, "{\"e\":\"output\",\"attempt\":\"3.1\",\"line\":\"compiling a file whose name is quite long indeed\"}");
+    event(&w, &lines,
+          "{\"e\":\"output\",\"attempt\":\"3.1\",\"line\":\"compiling a file whose name is quite "
+          "long indeed\"}");
     watch_region(&region, &w, &plain, 10);
     assert_string_equal(region.ptr,
                         "3.1 asks c1: Bash: make\n"
@@ -115,7 +125,10 @@ static void region_keeps_to_its_rows(void **state)
                  i % 3 ? "running" : "done");
         event(&w, &lines, text.ptr);
         buf_clear(&text);
-        buf_addf(&text, "{\"e\":\"call\",\"call\":{\"id\":\"c%d\",\"attempt\":\"3.%d\",\"state\":\"pending\"}}", i, i);
+        buf_addf(
+            &text,
+            "{\"e\":\"call\",\"call\":{\"id\":\"c%d\",\"attempt\":\"3.%d\",\"state\":\"pending\"}}",
+            i, i);
         event(&w, &lines, text.ptr);
     }
     for (int rows = 2; rows < 40; rows++) {
