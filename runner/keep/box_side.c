@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include "runner/base/mem.h"
 #include "runner/base/paths.h"
 
@@ -44,7 +43,7 @@ static void box_side_gone(struct box_side *b, int wait_status)
 {
     box_side_hear(b); /* what pid 1 said before it ended */
     box_side_stop_polling(b);
-    close(b->child.ctl_fd);
+    box_close(&b->child);
     b->child = (struct box_child){.ctl_fd = -1};
     b->ops->gone(b->arg, proc_exit_code(wait_status));
 }
