@@ -31,6 +31,7 @@ enum box_bind_flags {
     BOX_BIND_WRITE = 1,    /* else read-only */
     BOX_BIND_OPTIONAL = 2, /* absent on the host: passed over */
     BOX_BIND_NOEXEC = 4,
+    BOX_BIND_LATER = 8, /* exists only when the box starts, not yet when it is planned */
 };
 
 struct box_bind {

@@ -128,7 +128,7 @@ static bool add_bind(struct buf *plan, const struct box_bind *bind, struct err *
     if (!check_path(bind->host, "a path to show", err) ||
         !check_inside(bind->inside, "a path in the box", err))
         return false;
-    if (access(bind->host, F_OK) != 0) {
+    if (!(bind->flags & BOX_BIND_LATER) && access(bind->host, F_OK) != 0) {
         if (bind->flags & BOX_BIND_OPTIONAL)
             return true;
         return err_sys(err, errno, "cannot show %s in the box", bind->host);

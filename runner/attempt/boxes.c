@@ -67,7 +67,7 @@ static bool show_gate(struct box_spec *spec, const struct boxes *b, struct err *
         return false;
     AUTO_FREE char *gate = paths_gate_socket(b->paths, b->spec->id);
     box_spec_bind(spec, hook, INSIDE_HOOK, 0);
-    box_spec_bind(spec, gate, INSIDE_GATE, 0);
+    box_spec_bind(spec, gate, INSIDE_GATE, BOX_BIND_LATER); /* the keeper listens there */
     return true;
 }
 
