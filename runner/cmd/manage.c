@@ -1,9 +1,12 @@
 /*
  * What is done to attempts by the server alone, and `open`.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "runner/base/fs.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
@@ -125,6 +128,16 @@ int cmd_say(int argc, char **argv)
     return cmd_exit(say(argv, &err), &err);
 }
 
+static char *absolute(const char *path, struct err *err)
+{
+    if (*path == '/')
+        return xstrdup(path);
+    AUTO_FREE char *here = getcwd(NULL, 0);
+    if (!here)
+        err_sys(err, errno, "cannot find the current folder");
+    return here ? fs_join(here, path) : NULL;
+}
+
 static bool open_tree(char **argv, struct err *err)
 {
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
@@ -137,11 +150,13 @@ static bool open_tree(char **argv, struct err *err)
         !client_attempt(&one, &c, args.operands.v[0], err))
         return false;
     strv_push(&id, jx_str(one, "id", ""));
-    if (!tree_attempts(&attempts, &c, &id, err) ||
-        !wt_load(&attempt, jx_str(one, "dir", ""), err) ||
-        !wt_open(&attempt, args.operands.v[1], err))
+    AUTO_FREE char *path = absolute(args.operands.v[1], err);
+    if (!path)
         return false;
-    AUTO_FREE char *target = text_clean(args.operands.v[1]);
+    if (!tree_attempts(&attempts, &c, &id, err) ||
+        !wt_load(&attempt, jx_str(one, "dir", ""), err) || !wt_open(&attempt, path, err))
+        return false;
+    AUTO_FREE char *target = text_clean(path);
     buf_addf(&text, "%s is checked out at %s; remove it with: git worktree remove %s\n", id.v[0],
              target, target);
     return out_buf(&text, err);

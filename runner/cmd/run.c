@@ -72,18 +72,22 @@ static bool print_end(int *ret_status, struct client *c, const json_t *created, 
     return out_buf(&text, err);
 }
 
-static bool attach_first(struct client *c, const json_t *created, struct err *err)
+/* *ret_detached: the person left it running. Where it never ran the summary says why. */
+static bool attach_first(bool *ret_detached, struct client *c, const json_t *created,
+                         struct err *err)
 {
     const json_t *attempt = json_array_get(jx_arr(created, "attempts"), 0);
     const char *id = jx_str(attempt, "id", "");
     bool is_running;
-    int status;
+    int status = 0;
     if (!run_watch_start(&is_running, c, id, err))
         return false;
-    if (!is_running)
-        return true; /* the summary says why */
     AUTO_FREE char *socket = paths_keeper_socket(&c->paths, id);
-    return live_attach(&status, socket, id, err);
+    if (is_running && !live_attach(&status, socket, id, err))
+        return false;
+    *ret_detached = status < 0;
+    client_close(c); /* it is a subscription now */
+    return client_open(c, err);
 }
 
 static bool stay(int *ret_status, struct client *c, const struct run_opts *o, bool bell,
@@ -92,13 +96,11 @@ static bool stay(int *ret_status, struct client *c, const struct run_opts *o, bo
     enum run_watch_end end;
     const struct run_watch_opts how = {.quiet = o->json, .bell = bell};
     bool attaches = o->interactive && json_array_size(jx_arr(created, "attempts")) == 1;
-    if (attaches && !attach_first(c, created, err))
+    bool is_detached = false;
+    if (attaches && !attach_first(&is_detached, c, created, err))
         return false;
-    if (attaches) { /* a fresh connection: the old one is a subscription */
-        client_close(c);
-        if (!client_open(c, err))
-            return false;
-    }
+    if (is_detached)
+        return true;
     if (!run_watch(&end, c, json_object_get(created, "run"), &how, err))
         return false;
     if (end == RUN_WATCH_DETACHED && o->json)

@@ -23,7 +23,8 @@ enum {
 struct stay {
     struct client *client;
     struct watch watch;
-    int signals; /* signalfd; -1 */
+    int signals;   /* signalfd; -1 */
+    sigset_t mask; /* as it was before */
     bool quiet, bell, live;
     bool detached;
     int region_rows; /* lines of the region on the screen now */
@@ -35,6 +36,8 @@ struct stay {
 static void stay_done(struct stay *s)
 {
     watch_done(&s->watch);
+    if (s->signals >= 0)
+        sigprocmask(SIG_SETMASK, &s->mask, NULL);
     auto_fd_(&s->signals);
 }
 
@@ -171,22 +174,23 @@ static bool follow(struct stay *s, struct err *err)
     return true;
 }
 
-static bool block_signals(int *ret_fd, struct err *err)
+static bool take_over_signals(struct stay *s, struct err *err)
 {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGWINCH);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    *ret_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return *ret_fd >= 0 || err_sys(err, errno, "cannot watch for signals");
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+        sigaddset(&set, numbers[i]);
+    s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (s->signals < 0)
+        return err_sys(err, errno, "cannot watch for signals");
+    sigprocmask(SIG_BLOCK, &set, &s->mask);
+    return true;
 }
 
 static bool stay_to_end(struct stay *s, const json_t *run, struct err *err)
 {
-    if (!block_signals(&s->signals, err))
+    if (!take_over_signals(s, err))
         return false;
     while (!(subscribe(s, run, err) && follow(s, err)))
         if (!client_reopen(s->client, err))

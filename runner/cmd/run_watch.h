@@ -16,8 +16,8 @@ struct run_watch_opts {
     bool bell;  /* ring for a call that waits */
 };
 
-/* run is the value that run.create gave (borrowed). Interrupt signals are blocked from here to the
- * end of the process. */
+/* run is the value that run.create gave (borrowed). Interrupt signals are taken over
+ * meanwhile. */
 bool run_watch(enum run_watch_end *ret, struct client *c, const json_t *run,
                const struct run_watch_opts *opts, struct err *err) WARN_UNUSED;
 /* Wait until the attempt has a terminal to attach to. *ret_running false: it ended before. */
