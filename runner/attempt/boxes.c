@@ -86,12 +86,21 @@ static void tell_environment(struct box_spec *spec, const struct boxes *b)
     strv_env_set(&spec->env, "HEADGATE_HOOK", INSIDE_HOOK);
 }
 
+int64_t boxes_memory(const struct config *config)
+{
+    return config_int(config, "box.memory", default_memory_bytes);
+}
+
+int64_t boxes_pids(const struct config *config)
+{
+    return config_int(config, "box.pids", DEFAULT_PIDS);
+}
+
 static void set_limits(struct box_spec *spec, const struct boxes *b)
 {
-    spec->limits.memory_bytes =
-        b->spec->memory_bytes ? b->spec->memory_bytes
-                              : config_int(b->config, "box.memory", default_memory_bytes);
-    spec->limits.pids = b->spec->pids ? b->spec->pids : config_int(b->config, "box.pids", DEFAULT_PIDS);
+    const struct attempt_spec *s = b->spec;
+    spec->limits.memory_bytes = s->memory_bytes ? s->memory_bytes : boxes_memory(b->config);
+    spec->limits.pids = s->pids ? s->pids : boxes_pids(b->config);
 }
 
 static void show_extra_paths(struct box_spec *spec, const struct attempt_spec *s)

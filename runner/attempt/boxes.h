@@ -18,6 +18,9 @@ struct boxes {
     struct account account;
 };
 
+/* The limits of a box for which none are named. */
+int64_t boxes_memory(const struct config *config);
+int64_t boxes_pids(const struct config *config);
 /* The person's home as the person's environment names it; where the private home appears inside. */
 const char *boxes_home(const struct boxes *b);
 /* The agent's box: everything that runs in `headgate-keep`'s care. Also writes the adapter's files. */

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "runner/attempt/account.h"
-#include "runner/attempt/attempt.h"
+#include "runner/attempt/boxes.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "sandbox/box.h"
@@ -23,6 +22,9 @@ bool attempt_probe_layers(struct layer_report *ret, const struct paths *paths,
     spec.uid = account.uid;
     spec.gid = account.gid;
     spec.cwd = xstrdup("/");
+    /* Limits are asked for as in every attempt, or what stands behind them would not be seen. */
+    spec.limits.memory_bytes = boxes_memory(config);
+    spec.limits.pids = boxes_pids(config);
     strv_push(&spec.argv, "true");
     strv_env_set(&spec.env, "PATH", "/usr/bin:/bin");
     AUTO_PROC_RESULT struct proc_result result = PROC_RESULT_INIT;
