@@ -10,6 +10,7 @@
 enum {
     ATTACH_CHUNK_BYTES = 48 * 1024, /* of one data message */
     ATTACH_SIDE_MAX = 1000,
+    ATTACH_EARLY_BYTES = 64 * 1024,
     ATTACH_QUEUE_BYTES = 1024 * 1024,
     ATTACH_FAILED_STATUS = 125,
 };
@@ -19,6 +20,7 @@ struct attach {
     struct conn *conn;
     int joined_id;         /* 0: watches the agent */
     struct stream *stream; /* of the joined process, once its terminal came */
+    struct buf early;      /* typed before that */
 };
 
 static void attach_send_data(struct attach *client, const char *bytes, size_t len)
@@ -65,11 +67,42 @@ static uint16_t attach_side(const json_t *msg, const char *key, uint16_t fallbac
  * draw all of it again, and a size that did not change would send no SIGWINCH. */
 static void attach_resize_agent(struct attach_room *room, uint16_t cols, uint16_t rows, bool redraw)
 {
+    room->cols = cols;
+    room->rows = rows;
     if (!room->agent)
         return;
     if (redraw)
         stream_resize(room->agent, cols, (uint16_t)(rows + 1));
     stream_resize(room->agent, cols, rows);
+}
+
+/* What a program does not read is dropped, as a terminal's full queue drops what is typed. Before
+ * its terminal is there, it is held. */
+static void attach_type(struct stream *to, struct buf *early, const struct buf *bytes)
+{
+    if (to) {
+        bool is_taken = stream_write(to, bytes->ptr, bytes->len);
+        (void)is_taken;
+    } else if (early->len + bytes->len <= ATTACH_EARLY_BYTES) {
+        buf_add(early, bytes->ptr, bytes->len);
+    }
+}
+
+static void attach_type_early(struct stream *to, struct buf *early)
+{
+    AUTO_BUF struct buf typed = *early;
+    buf_init(early);
+    attach_type(to, early, &typed);
+}
+
+void attach_room_agent(struct attach_room *room, struct stream *agent)
+{
+    room->agent = agent;
+    if (!agent)
+        return;
+    if (room->cols)
+        stream_resize(agent, room->cols, room->rows);
+    attach_type_early(agent, &room->early);
 }
 
 struct attach *attach_enter(struct attach_room *room, struct conn *conn, const json_t *hello)
@@ -78,6 +111,7 @@ struct attach *attach_enter(struct attach_room *room, struct conn *conn, const j
     struct attach *client = xcalloc(1, sizeof *client);
     client->room = room;
     client->conn = conn;
+    buf_init(&client->early);
     if (room->n_clients == room->cap_clients) {
         room->cap_clients = room->cap_clients ? room->cap_clients * 2 : 4;
         room->clients = xreallocarray(room->clients, room->cap_clients, sizeof(struct attach *));
@@ -105,6 +139,7 @@ void attach_leave(struct attach *client)
     stream_close(client->stream);
     if (client->joined_id)
         room->ops->hang_up(room->arg, client->joined_id);
+    buf_release(&client->early);
     free(client);
 }
 
@@ -113,14 +148,14 @@ static void attach_on_data(struct attach *client, const json_t *msg)
     AUTO_BUF struct buf bytes = BUF_INIT;
     struct err err = ERR_INIT;
     const char *text = jx_str(msg, "b64", "");
-    struct stream *to = client->joined_id ? client->stream : client->room->agent;
     if (!b64_decode(&bytes, text, strlen(text), &err)) {
         conn_close(client->conn);
         return;
     }
-    /* What an agent does not read is dropped, as a terminal's full queue drops what is typed. */
-    bool is_taken = to && stream_write(to, bytes.ptr, bytes.len);
-    (void)is_taken;
+    if (client->joined_id)
+        attach_type(client->stream, &client->early, &bytes);
+    else
+        attach_type(client->room->agent, &client->room->early, &bytes);
 }
 
 static void attach_on_resize(struct attach *client, const json_t *msg)
@@ -184,7 +219,6 @@ void attach_room_exited(struct attach_room *room, int status)
 {
     room->has_exited = true;
     room->exit_status = status;
-    room->agent = NULL;
     for (size_t i = 0; i < room->n_clients; i++) {
         if (!room->clients[i]->joined_id)
             attach_send_exit(room->clients[i], status);
@@ -225,6 +259,8 @@ void attach_room_pty(struct attach_room *room, int id, int fd)
     client->stream = stream_open(room->loop, fd, &ops, client, &err);
     if (!client->stream)
         attach_fail(client, err.text);
+    else
+        attach_type_early(client->stream, &client->early);
 }
 
 void attach_room_joined_failed(struct attach_room *room, int id, const struct err *err)
@@ -247,12 +283,13 @@ void attach_room_joined_exited(struct attach_room *room, int id, int status)
 void attach_room_init(struct attach_room *room, uv_loop_t *loop, const struct attach_ops *ops,
                       void *arg)
 {
-    *room = (struct attach_room){.loop = loop, .ops = ops, .arg = arg};
+    *room = (struct attach_room){.loop = loop, .ops = ops, .arg = arg, .early = BUF_INIT};
 }
 
 void attach_room_release(struct attach_room *room)
 {
     ring_release(&room->ring);
+    buf_release(&room->early);
     free(room->clients);
     room->clients = NULL;
 }

@@ -33,6 +33,8 @@ struct attach_room {
     const struct attach_ops *ops;
     void *arg;
     struct stream *agent; /* borrowed; NULL: no terminal (yet, or any more) */
+    struct buf early;     /* typed before the terminal was there */
+    uint16_t cols, rows;  /* what the agent's terminal should have; 0: not told */
     struct ring ring;
     bool has_exited;
     int exit_status;
@@ -44,6 +46,8 @@ struct attach_room {
 void attach_room_init(struct attach_room *room, uv_loop_t *loop, const struct attach_ops *ops,
                       void *arg);
 void attach_room_release(struct attach_room *room);
+/* The agent's terminal is there: what was typed and sized before goes to it. NULL: it has ended. */
+void attach_room_agent(struct attach_room *room, struct stream *agent);
 /* The agent's output: kept in the ring, shown to all who watch. */
 void attach_room_data(struct attach_room *room, const char *bytes, size_t len);
 /* The agent ended: its watchers are told; later ones at once. */

@@ -107,7 +107,7 @@ void keep_source_ended(struct keep_source *source)
 {
     struct keep *k = source->keep;
     if (k->room.agent == source->stream)
-        k->room.agent = NULL;
+        attach_room_agent(&k->room, NULL);
     stream_close(source->stream);
     source->stream = NULL;
     keep_check_ended(k);

@@ -141,7 +141,7 @@ static void keep_on_pty(struct keep *k, const struct box_msg *msg)
     else if (!keep_source_open(&k->sources[0], msg->fd, true, &err))
         keep_fail(k, &err);
     else
-        k->room.agent = k->sources[0].stream;
+        attach_room_agent(&k->room, k->sources[0].stream);
 }
 
 static void keep_on_started(struct keep *k, const struct box_msg *msg)

@@ -36,7 +36,7 @@ static bool last_line_complete(struct last_line *l)
 {
     AUTO_BUF struct buf shown = BUF_INIT;
     bool has_text = false;
-    if (!l->is_overlong && agent_output_line(&shown, l->kind, l->partial.ptr, l->partial.len)) {
+    if (agent_output_line(&shown, l->kind, l->partial.ptr, l->partial.len)) {
         buf_rtrim(&shown);
         size_t blank = strspn(shown.ptr, " \n");
         buf_consume(&shown, blank);
@@ -47,7 +47,6 @@ static bool last_line_complete(struct last_line *l)
         buf_add(&l->line, shown.ptr, last_line_cut(shown.ptr, shown.len));
     }
     buf_clear(&l->partial);
-    l->is_overlong = false;
     l->has_return = false;
     return has_text;
 }
@@ -88,8 +87,8 @@ static void last_line_text(struct last_line *l, char c)
         buf_clear(&l->partial);
     l->has_return = false;
     if (l->partial.len >= LAST_LINE_PARTIAL_BYTES)
-        l->is_overlong = true;
-    else if (c == '\t')
+        return;
+    if (c == '\t')
         buf_addch(&l->partial, ' ');
     else if ((unsigned char)c >= 0x20 && c != 0x7F)
         buf_addch(&l->partial, c);

@@ -16,8 +16,7 @@ enum last_line_escape { LAST_LINE_TEXT, LAST_LINE_ESC, LAST_LINE_CSI, LAST_LINE_
 
 struct last_line {
     const char *kind;   /* "lines" or "claude"; borrowed */
-    struct buf partial; /* the line that is not finished */
-    bool is_overlong;   /* the rest of it is passed over */
+    struct buf partial; /* the line that is not finished; what is beyond a bound is passed over */
     bool has_return;    /* a carriage return was the last byte */
     enum last_line_escape escape;
     struct buf line; /* the result, at most LAST_LINE_BYTES, valid UTF-8 where the output was */

@@ -191,6 +191,14 @@ static void a_joined_process_has_a_terminal_of_its_own(void **state)
     assert_null(strstr(watcher.screen.ptr, "joined"));
     client_close(&joined);
 
+    /* What is typed before the terminal is there is not lost. */
+    client_open(&joined, &w, 80, 24);
+    join(&joined, "read x; echo \"soon <$x>\"");
+    client_type(&joined, "typed\n");
+    client_expect(&joined, "soon <typed>");
+    client_expect_exit(&joined, 0);
+    client_close(&joined);
+
     client_open(&joined, &w, 80, 24);
     client_send(&joined, json_pack("{s:s s:[s] s:[] s:s}", "t", "join", "argv", "/no/such", "env",
                                    "cwd", "/w"));
@@ -228,8 +236,8 @@ static void a_client_that_stalls_never_stops_the_agent(void **state)
     (void)state;
     struct world w;
     struct client stalled, late;
-    world_init_interactive(&w,
-                           "read x; head -c 20000000 /dev/zero | tr '\\0' 'z'; echo over; read x");
+    world_init_interactive(
+        &w, "read x; head -c 20000000 /dev/zero | tr '\\0' 'z'; echo; echo over; read x");
     world_start(&w);
     client_open(&stalled, &w, 80, 24);
     client_type(&stalled, "\n");
