@@ -68,7 +68,7 @@ static bool show(char **argv, struct err *err)
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, 1, err))
         return false;
     json_t *request = json_object();
-    jx_set_str(request, "id", args.operands.v[0]);
+    jx_set_str(request, "call", args.operands.v[0]);
     if (!client_ask(&result, "call.show", request, err))
         return false;
     if (json)

@@ -116,7 +116,7 @@ static bool say(char **argv, struct err *err)
     if (!client_open(&c, err) || !client_attempt(&attempt, &c, args.operands.v[0], err))
         return false;
     json_t *request = json_object();
-    jx_set_str(request, "id", jx_str(attempt, "id", ""));
+    jx_set_str(request, "attempt", jx_str(attempt, "id", ""));
     jx_set_str(request, "text", text);
     return client_call(&result, &c, "attempt.say", request, err);
 }

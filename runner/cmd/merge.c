@@ -75,7 +75,7 @@ static bool record(struct client *c, const json_t *attempt, const struct merge_o
     if (into && strncmp(into, heads, strlen(heads)) == 0)
         into += strlen(heads);
     json_t *request = json_object();
-    jx_set_str(request, "id", jx_str(attempt, "id", ""));
+    jx_set_str(request, "attempt", jx_str(attempt, "id", ""));
     jx_set_str(request, "into", into ? into : "HEAD");
     jx_set_str(request, "commit", *m->commit ? m->commit : jx_str(attempt, "tip", ""));
     return client_call(&result, c, "attempt.merged", request, err);

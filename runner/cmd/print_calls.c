@@ -22,11 +22,20 @@ static const char *main_argument(const json_t *args)
     return NULL;
 }
 
+/* A path in the call's own folder is as clear without it, and the end is what tells. */
+static const char *below(const char *text, const char *folder)
+{
+    size_t len = strlen(folder);
+    bool is_below = len > 1 && strncmp(text, folder, len) == 0 && text[len] == '/' && text[len + 1];
+    return is_below ? text + len + 1 : text;
+}
+
 static void add_what(struct buf *out, const json_t *call)
 {
     const json_t *args = json_object_get(call, "args");
     const char *text = main_argument(args);
     if (text) {
+        text = below(text, jx_str(call, "cwd", ""));
         text_sanitise(out, text, strlen(text), 0);
         return;
     }

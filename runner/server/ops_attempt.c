@@ -138,10 +138,10 @@ void op_attempt_resume(struct request *r)
         request_fail(r, &err);
 }
 
-/* Exactly one attempt, named by `id`. */
+/* Exactly one attempt, named by `attempt`. */
 static bool resolve_one(struct strv *ret, struct request *r, struct err *err)
 {
-    const char *word = jx_str(r->body, "id", "");
+    const char *word = jx_str(r->body, "attempt", "");
     if (!attempt_row_resolve(ret, r->server->db, word, err))
         return false;
     return ret->n == 1 ||

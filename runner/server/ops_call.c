@@ -64,7 +64,7 @@ void op_call_show(struct request *r)
     struct err err = ERR_INIT;
     struct ledger_call call;
     int64_t id;
-    if (!parse_id(&id, jx_str(r->body, "id", ""), &err) ||
+    if (!parse_id(&id, jx_str(r->body, "call", ""), &err) ||
         !ledger_get(&call, r->server->db, id, &err)) {
         request_fail(r, &err);
         return;

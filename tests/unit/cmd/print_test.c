@@ -160,6 +160,23 @@ static void lists_calls(void **state)
     assert_string_equal(none.ptr, "nothing waits\n");
 }
 
+static void shortens_paths_below_the_folder(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *line;
+    } cases[] = {{"/w/tree/a/b.c", "Edit: a/b.c"},
+                 {"/w/tree2/b.c", "Edit: /w/tree2/b.c"},
+                 {"/w/tree/", "Edit: /w/tree/"}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_BUF struct buf out = BUF_INIT;
+        AUTO_JSON json_t *call = json_pack("{s:s, s:s, s:{s:s}}", "tool", "Edit", "cwd", "/w/tree",
+                                           "args", "file_path", cases[i].path);
+        print_call_line(&out, call);
+        assert_string_equal(out.ptr, cases[i].line);
+    }
+}
+
 static void shows_exact_arguments(void **state)
 {
     (void)state;
@@ -316,6 +333,7 @@ int main(void)
         cmocka_unit_test(heads_a_run),
         cmocka_unit_test(shows_an_attempt),
         cmocka_unit_test(lists_calls),
+        cmocka_unit_test(shortens_paths_below_the_folder),
         cmocka_unit_test(shows_exact_arguments),
         cmocka_unit_test(escapes_arguments_reversibly),
         cmocka_unit_test(traces_in_time_order),
