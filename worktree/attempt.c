@@ -50,8 +50,9 @@ void wt_commit_release(struct wt_commit *c)
 
 void wt_attempt_release(struct wt_attempt *a)
 {
-    char *const owned[] = {a->id,   a->dir,    a->repo,    a->toplevel, a->branch, a->engine_why,
-                           a->tree, a->gitdir, a->gitfile, a->lower,    a->upper,  a->work};
+    char *const owned[] = {a->id,         a->dir,  a->repo,         a->toplevel, a->branch,
+                           a->engine_why, a->tree, a->gitdir,       a->gitfile,  a->lower,
+                           a->upper,      a->work, a->hooks_in_tree};
     for (size_t i = 0; i < ARRAY_LEN(owned); i++)
         free(owned[i]);
     strv_release(&a->objects_ro);
@@ -83,6 +84,7 @@ static void describe(struct strv *record, const struct wt_attempt *a)
     set(record, "engine", wt_engine_name(a->engine));
     set(record, "engine_why", a->engine_why);
     set(record, "lower", a->lower);
+    set(record, "hooks_in_tree", a->hooks_in_tree);
     strv_pushf(record, "uid=%" PRId64, (int64_t)a->uid);
     strv_pushf(record, "gid=%" PRId64, (int64_t)a->gid);
     for (size_t i = 0; i < a->objects_ro.n; i++)
@@ -117,6 +119,7 @@ static bool parse(struct wt_attempt *a, const struct strv *record, const char *d
     memcpy(a->base, base, strlen(base) + 1);
     a->uid = (uid_t)strtoll(record_get(record, "uid"), NULL, 10);
     a->gid = (gid_t)strtoll(record_get(record, "gid"), NULL, 10);
+    a->hooks_in_tree = xstrdup(record_get(record, "hooks_in_tree"));
     a->lower = copy_of(record, "lower");
     if (a->lower) {
         a->upper = fs_join(dir, "upper");
@@ -227,7 +230,7 @@ bool attempt_finish_discard(const struct wt_attempt *a, struct err *err)
 
 bool attempt_sweep_harvest(const char *dir, const char *quarantine, struct err *err)
 {
-    static const char *const names[] = {"scratch", "incoming"};
+    static const char *const names[] = {"scratch", "incoming", "harvesting"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         AUTO_FREE char *path = fs_join(dir, names[i]);
         if (!fs_remove_tree(AT_FDCWD, path, err))

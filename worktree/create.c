@@ -111,6 +111,7 @@ static bool plan(struct creation *c, struct err *err)
         !refs_list(&c->refs, c->repo->common_dir, patterns, err) || !check_names(c, err) ||
         !gitdir_object_dirs(&c->a.objects_ro, c->repo->common_dir, err))
         return false;
+    c->a.hooks_in_tree = gitdir_hooks_in_tree(c->repo, &c->cfg);
     memcpy(c->a.base, c->how->base_oid, strlen(c->how->base_oid) + 1);
     choose_engine(c);
     return true;
@@ -143,11 +144,10 @@ static bool make_gitdir(struct creation *c, struct err *err)
         .base = c->a.base,
         .index = c->job.index,
     };
-    AUTO_FREE char *hooks = gitdir_hooks_in_tree(c->repo, &c->cfg);
     struct include inc = {
         .repo = c->repo,
         .patterns = c->how->include,
-        .hooks_in_tree = hooks,
+        .hooks_in_tree = c->a.hooks_in_tree,
         .dir = c->a.dir,
         .into = c->a.upper ? c->a.upper : c->a.tree,
         .lower = c->a.lower,

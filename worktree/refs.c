@@ -17,7 +17,21 @@ void refs_release(struct ref_list *list)
     *list = (struct ref_list)REF_LIST_INIT;
 }
 
-static void add_ref(struct ref_list *list, char *line)
+void refs_add(struct ref_list *list, const char *name, const char *oid, const char *symref)
+{
+    if (list->n == list->cap) {
+        list->cap = list->cap ? list->cap * 2 : 64;
+        list->v = xreallocarray(list->v, list->cap, sizeof(*list->v));
+    }
+    list->v[list->n++] = (struct ref){
+        .name = xstrdup(name),
+        .oid = xstrdup(oid),
+        .symref = symref && *symref ? xstrdup(symref) : NULL,
+    };
+}
+
+/* "OID NAME [SYMREF]" */
+static void add_line(struct ref_list *list, char *line)
 {
     char *name = strchr(line, ' ');
     if (!name)
@@ -26,20 +40,18 @@ static void add_ref(struct ref_list *list, char *line)
     char *symref = strchr(name, ' ');
     if (symref)
         *symref++ = '\0';
-    if (list->n == list->cap) {
-        list->cap = list->cap ? list->cap * 2 : 64;
-        list->v = xreallocarray(list->v, list->cap, sizeof(*list->v));
-    }
-    list->v[list->n++] = (struct ref){
-        .name = xstrdup(name),
-        .oid = xstrdup(line),
-        .symref = symref && *symref ? xstrdup(symref) : NULL,
-    };
+    refs_add(list, name, line, symref);
 }
 
 static int compare(const void *a, const void *b)
 {
     return strcmp(((const struct ref *)a)->name, ((const struct ref *)b)->name);
+}
+
+void refs_sort(struct ref_list *list)
+{
+    if (list->n > 0)
+        qsort(list->v, list->n, sizeof(*list->v), compare);
 }
 
 bool refs_list(struct ref_list *ret, const char *common_dir, const char *const *patterns,
@@ -57,9 +69,8 @@ bool refs_list(struct ref_list *ret, const char *common_dir, const char *const *
     struct ref_list list = REF_LIST_INIT;
     char *rest = out.ptr;
     for (char *line; (line = strsep(&rest, "\n"));)
-        add_ref(&list, line);
-    if (list.n > 0)
-        qsort(list.v, list.n, sizeof(*list.v), compare);
+        add_line(&list, line);
+    refs_sort(&list);
     *ret = list;
     return true;
 }

@@ -41,6 +41,9 @@ struct ref_list {
 bool refs_list(struct ref_list *ret, const char *common_dir, const char *const *patterns,
                struct err *err) WARN_UNUSED;
 void refs_release(struct ref_list *list);
+/* Add at the end (copies); sort before finding. */
+void refs_add(struct ref_list *list, const char *name, const char *oid, const char *symref);
+void refs_sort(struct ref_list *list);
 /* Borrowed, NULL when absent. */
 const struct ref *refs_find(const struct ref_list *list, const char *name);
 /* Its value, or "". */

@@ -46,6 +46,8 @@ struct wt_commit {
     char *subject;
 };
 void wt_commit_release(struct wt_commit *c);
+#define WT_COMMIT_INIT {.ref = NULL}
+#define AUTO_WT_COMMIT __attribute__((cleanup(wt_commit_release)))
 /* rev NULL or "": HEAD. ERR_NOT_FOUND names the ref; no commit yet: ERR_FAILED says to commit first. */
 bool wt_resolve(struct wt_commit *ret, const struct wt_repo *repo, const char *rev, struct err *err) WARN_UNUSED;
 
@@ -81,6 +83,7 @@ struct wt_attempt {
     char *gitdir;    /* private gitdir; appears at this same path inside */
     char *gitfile;   /* host file bound read-only over <tree>/.git inside */
     char *lower, *upper, *work; /* overlay; NULL with checkout */
+    char *hooks_in_tree;        /* core.hooksPath below the top of the tree, "" for none */
     struct strv objects_ro;     /* host folders to be shown read-only at their own path (alternates chain) */
     uid_t uid;       /* owner of everything that the box writes (-1: the caller) */
     gid_t gid;
@@ -123,6 +126,8 @@ struct wt_harvest {
     struct strv review;  /* "WHY\tPATH" lines: what could run on the host next */
 };
 void wt_harvest_release(struct wt_harvest *h);
+#define WT_HARVEST_INIT {.note = NULL}
+#define AUTO_WT_HARVEST __attribute__((cleanup(wt_harvest_release)))
 /* Bring the box's commits home. with_snapshot: also uncommitted work (only when no process of the box lives):
  * it becomes a commit on top of the box's HEAD, kept at refs/headgate/RUN/N/snapshot, and the public branch points at it
  * when it exists, so that diff, review and merge see all the work. */
@@ -142,6 +147,8 @@ struct wt_merge {
     char *note;            /* "the ref moved, the checkout did not: …", or NULL */
 };
 void wt_merge_release(struct wt_merge *m);
+#define WT_MERGE_INIT {.note = NULL}
+#define AUTO_WT_MERGE __attribute__((cleanup(wt_merge_release)))
 /* Merge the attempt's branch into `into` (short branch name; NULL: the branch of the repository's main checkout). Works when
  * the target is checked out; refuses like git when local changes would be overwritten. dry_run changes nothing. */
 bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const char *branch, const char *into,

@@ -76,7 +76,6 @@ static void loads_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
         TEST(is_clean_inside_without_reading_files),
         TEST(host_face_is_clean_and_harmless),
         TEST(git_works_inside),

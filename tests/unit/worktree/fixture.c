@@ -248,3 +248,11 @@ void assert_has(const char *text, const char *part)
     if (!strstr(text, part))
         fail_msg("\"%s\" is not in \"%s\"", part, text);
 }
+
+void harvest(const struct fixture *f, const struct wt_attempt *a, bool with_snapshot,
+             struct wt_harvest *ret)
+{
+    struct err err = ERR_INIT;
+    struct box_arg box = {.f = f, .a = a};
+    assert_ok(wt_harvest(ret, a, with_snapshot, box_fn, &box, &err), &err);
+}

@@ -27,6 +27,7 @@ struct fixture {
 /* For cmocka_unit_test_setup_teardown; *state is the fixture. */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 /* Run a shell script in folder (NULL: root); fails the test unless it ends with status 0. Output
  * without trailing white space, allocated. */

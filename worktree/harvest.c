@@ -1,0 +1,341 @@
+/*
+ * harvest: the box's commits into the person's repository. The box is asked, its pack is checked in
+ * quarantine, the objects move in, and one transaction sets the refs. Until that transaction
+ * nothing that a person sees has changed; a harvest that failed or died at any point is simply done
+ * again, since the box still has everything.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+#include "worktree/attempt.h"
+#include "worktree/fault.h"
+#include "worktree/gitrun.h"
+#include "worktree/harvest_box.h"
+#include "worktree/quarantine.h"
+#include "worktree/refs.h"
+#include "worktree/repo.h"
+#include "worktree/review.h"
+
+enum { TRIES = 3 };
+
+/* Every ref that an attempt owns has one of these names. */
+struct names {
+    char *public, *own, *keep, *harvested, *head, *snapshot;
+};
+
+struct homecoming {
+    const struct wt_attempt *a;
+    bool with_snapshot;
+    struct names names;
+    struct harvest_box box;
+    const char *tip; /* borrowed from box, or NULL: the box has no commit at all */
+    char *quarantine;
+};
+
+static void make_names(struct names *n, const struct wt_attempt *a)
+{
+    const char *part = refs_attempt_part(a->branch);
+    n->public = xasprintf("refs/heads/%s", a->branch);
+    n->own = xasprintf(REFS_OWN "%s/", part);
+    n->keep = xasprintf(REFS_KEEP "%s/", part);
+    n->harvested = xasprintf("%sharvested", n->own);
+    n->head = xasprintf("%shead", n->own);
+    n->snapshot = xasprintf("%ssnapshot", n->own);
+}
+
+static void homecoming_release(struct homecoming *h)
+{
+    free(h->names.public);
+    free(h->names.own);
+    free(h->names.keep);
+    free(h->names.harvested);
+    free(h->names.head);
+    free(h->names.snapshot);
+    free(h->quarantine);
+    harvest_box_release(&h->box);
+}
+
+#define AUTO_HOMECOMING __attribute__((cleanup(homecoming_release)))
+
+void wt_harvest_release(struct wt_harvest *h)
+{
+    free(h->note);
+    strv_release(&h->review);
+    *h = (struct wt_harvest){.note = NULL};
+}
+
+/* The box's refs/heads/x is our refs/headgate/RUN/N/heads/x. Allocated. */
+static char *own_name(const struct names *n, const char *box_ref)
+{
+    return xasprintf("%s%s", n->own, box_ref + strlen("refs/"));
+}
+
+/* The box's own branch at its HEAD is what the public branch is for. */
+static bool is_public(const struct homecoming *h, const struct ref *ref)
+{
+    return strcmp(ref->name, h->names.public) == 0 && strcmp(ref->oid, h->box.head) == 0;
+}
+
+static void keep(const struct homecoming *h, const struct ref_list *now, struct strv *kept,
+                 struct buf *tx, const char *oid)
+{
+    AUTO_FREE char *name = xasprintf("%s%s", h->names.keep, oid);
+    if (refs_find(now, name) || strv_has(kept, oid))
+        return;
+    strv_push(kept, oid);
+    refs_tx_set(tx, name, oid, "");
+}
+
+static void set_if_new(struct buf *tx, const struct ref_list *now, const char *name,
+                       const char *oid)
+{
+    const char *old = refs_oid(now, name);
+    if (strcmp(old, oid) != 0)
+        refs_tx_set(tx, name, oid, old);
+}
+
+static bool is_box_ref(const struct names *n, const char *name)
+{
+    static const char *const kinds[] = {"heads/", "tags/", "stash/"};
+    size_t len = strlen(n->own);
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (strncmp(name, n->own, len) == 0 && strncmp(name + len, kinds[i], strlen(kinds[i])) == 0)
+            return true;
+    return false;
+}
+
+/* What the box no longer has goes first and in a transaction of its own: its name may have become a
+ * folder. The commits stay under their keep refs. */
+static bool drop_stale(const struct homecoming *h, const struct ref_list *now, struct err *err)
+{
+    AUTO_BUF struct buf tx = BUF_INIT;
+    size_t len = strlen(h->names.own);
+    for (size_t i = 0; i < now->n; i++) {
+        if (!is_box_ref(&h->names, now->v[i].name))
+            continue;
+        AUTO_FREE char *box_name = xasprintf("refs/%s", now->v[i].name + len);
+        if (!refs_find(&h->box.refs, box_name))
+            refs_tx_delete(&tx, now->v[i].name, now->v[i].oid);
+    }
+    return refs_tx_run(&tx, h->a->repo, "headgate: harvest", err);
+}
+
+/* Why the public branch is not to be moved, allocated; NULL when it may be. */
+static char *obstacle(const struct homecoming *h, const struct ref_list *now, struct err *err)
+{
+    const char *current = refs_oid(now, h->names.public);
+    const char *last = refs_oid(now, h->names.harvested);
+    if (!*current)
+        return xasprintf("the branch %s was deleted", h->a->branch);
+    if (strcmp(current, last) != 0)
+        return xasprintf("the branch %s was moved by somebody else", h->a->branch);
+    char *path = NULL;
+    if (!repo_checkout_of(&path, h->a->repo, h->names.public, err) || !path)
+        return NULL;
+    AUTO_FREE char *held = path;
+    AUTO_FREE char *shown = text_clean(held);
+    return xasprintf("the branch %s is checked out at %s", h->a->branch, shown);
+}
+
+static void set_tip(struct homecoming *h, const struct ref_list *now, bool may_move, struct buf *tx)
+{
+    const char *head = refs_oid(now, h->names.head);
+    if (!may_move) {
+        set_if_new(tx, now, h->names.head, h->tip);
+        return;
+    }
+    set_if_new(tx, now, h->names.public, h->tip);
+    set_if_new(tx, now, h->names.harvested, h->tip);
+    if (*head)
+        refs_tx_delete(tx, h->names.head, head);
+}
+
+static void set_others(const struct homecoming *h, const struct ref_list *now, struct strv *kept,
+                       struct buf *tx)
+{
+    for (size_t i = 0; i < h->box.refs.n; i++) {
+        const struct ref *ref = &h->box.refs.v[i];
+        if (is_public(h, ref))
+            continue;
+        AUTO_FREE char *name = own_name(&h->names, ref->name);
+        set_if_new(tx, now, name, ref->oid);
+        keep(h, now, kept, tx, ref->oid);
+    }
+    const char *old = refs_oid(now, h->names.snapshot);
+    if (*h->box.snapshot)
+        set_if_new(tx, now, h->names.snapshot, h->box.snapshot);
+    else if (h->with_snapshot && *old)
+        refs_tx_delete(tx, h->names.snapshot, old);
+}
+
+/* One attempt at the transaction. *ret_obstacle: why the public branch stayed, allocated or NULL.
+ */
+static bool set_refs_once(struct homecoming *h, char **ret_obstacle, struct err *err)
+{
+    AUTO_REF_LIST struct ref_list now = REF_LIST_INIT;
+    AUTO_BUF struct buf tx = BUF_INIT;
+    AUTO_STRV struct strv kept = STRV_INIT;
+    if (!refs_list_attempt(&now, h->a->repo, h->a->branch, err) || !drop_stale(h, &now, err))
+        return false;
+    AUTO_FREE char *why = NULL;
+    if (h->tip) {
+        bool is_there = strcmp(refs_oid(&now, h->names.public), h->tip) == 0;
+        struct err problem = ERR_INIT;
+        if (!is_there)
+            why = obstacle(h, &now, &problem);
+        if (problem.code != ERR_NONE) {
+            *err = problem;
+            return false;
+        }
+        set_tip(h, &now, !why, &tx);
+        keep(h, &now, &kept, &tx, h->tip);
+    }
+    if (*h->box.head)
+        keep(h, &now, &kept, &tx, h->box.head);
+    set_others(h, &now, &kept, &tx);
+    if (!refs_tx_run(&tx, h->a->repo, "headgate: harvest", err))
+        return false;
+    *ret_obstacle = steal_ptr(&why);
+    return true;
+}
+
+/* A person may move the branch between the look and the transaction: then look again. */
+static bool set_refs(struct homecoming *h, char **ret_obstacle, struct err *err)
+{
+    for (int i = 1;; i++) {
+        struct err why = ERR_INIT;
+        if (set_refs_once(h, ret_obstacle, &why))
+            return true;
+        if (i == TRIES) {
+            *err = why;
+            return err_prefix(err, "cannot set the refs of attempt %s", h->a->id);
+        }
+    }
+}
+
+static void list_tips(const struct homecoming *h, struct buf *tips)
+{
+    if (h->tip)
+        buf_addf(tips, "%s\n", h->tip);
+    for (size_t i = 0; i < h->box.refs.n; i++)
+        buf_addf(tips, "%s\n", h->box.refs.v[i].oid);
+}
+
+static bool import(struct homecoming *h, struct err *err)
+{
+    AUTO_BUF struct buf tips = BUF_INIT;
+    if (h->box.pack_fd < 0)
+        return true;
+    list_tips(h, &tips);
+    return quarantine_fill(h->quarantine, h->a, h->box.pack_fd, h->box.n_objects, &tips, err) &&
+           wt_fault(err) && quarantine_migrate(h->quarantine, h->a, err) && wt_fault(err);
+}
+
+static bool summarise(struct wt_harvest *ret, const struct wt_attempt *a, struct err *err)
+{
+    AUTO_BUF struct buf count = BUF_INIT;
+    AUTO_TREEDIFF struct treediff diff = TREEDIFF_INIT;
+    AUTO_FREE char *range = xasprintf("%s..%s", a->base, ret->tip);
+    struct gitrun g = {.git_dir = a->repo};
+    if (!gitrun_line(&count, &g, GIT_ARGS("rev-list", "--count", range), err) ||
+        !treediff_get(&diff, a->repo, a->base, ret->tip, err))
+        return false;
+    ret->commits = strtoll(count.ptr, NULL, 10);
+    ret->files = (int64_t)diff.n;
+    return review_list(&ret->review, a->repo, &diff, a->hooks_in_tree, err);
+}
+
+static char *make_note(const struct homecoming *h, const char *obstacle)
+{
+    AUTO_BUF struct buf note = BUF_INIT;
+    if (obstacle)
+        buf_addf(&note, "%s; the attempt's own tip is at %s", obstacle, h->names.head);
+    if (obstacle && h->box.note.len > 0)
+        buf_adds(&note, "; ");
+    buf_adds(&note, h->box.note.ptr);
+    return note.len > 0 ? buf_steal(&note) : NULL;
+}
+
+/* The moment before the box is read: whatever is written later is not harvested (discard asks). */
+static bool stamp(const struct wt_attempt *a, const char *name, struct err *err)
+{
+    AUTO_FREE char *path = fs_join(a->dir, name);
+    return fs_write_plain(AT_FDCWD, path, "", 0, 0600, err);
+}
+
+static bool commit_stamp(const struct wt_attempt *a, struct err *err)
+{
+    AUTO_FREE char *from = fs_join(a->dir, "harvesting");
+    AUTO_FREE char *to = fs_join(a->dir, "harvested");
+    return rename(from, to) == 0 || err_sys(err, errno, "cannot note the harvest of %s", a->id);
+}
+
+static bool bring_home(struct wt_harvest *ret, struct homecoming *h, wt_box_fn run_in_box,
+                       void *arg, struct err *err)
+{
+    AUTO_REF_LIST struct ref_list known = REF_LIST_INIT;
+    AUTO_FREE char *why = NULL;
+    const char *const *patterns =
+        GIT_ARGS("refs/heads", "refs/remotes", "refs/tags", h->names.own, h->names.keep);
+    if (!refs_list(&known, h->a->repo, patterns, err))
+        return false;
+    struct harvest_ask ask = {
+        .a = h->a,
+        .with_snapshot = h->with_snapshot,
+        .known = &known,
+        .last_snapshot = refs_oid(&known, h->names.snapshot),
+        .run_in_box = run_in_box,
+        .arg = arg,
+    };
+    if ((h->with_snapshot && !stamp(h->a, "harvesting", err)) ||
+        !harvest_box_run(&h->box, &ask, err))
+        return false;
+    h->tip = *h->box.snapshot ? h->box.snapshot : *h->box.head ? h->box.head : NULL;
+    if (!import(h, err) || !set_refs(h, &why, err) || !wt_fault(err) ||
+        (h->with_snapshot && !commit_stamp(h->a, err)))
+        return false;
+    const char *tip = h->tip ? h->tip : h->a->base;
+    memcpy(ret->tip, tip, strlen(tip) + 1);
+    memcpy(ret->snapshot, h->box.snapshot, sizeof(ret->snapshot));
+    ret->branch_moved = !why;
+    ret->note = make_note(h, why);
+    return summarise(ret, h->a, err);
+}
+
+bool wt_harvest(struct wt_harvest *ret, const struct wt_attempt *a, bool with_snapshot,
+                wt_box_fn run_in_box, void *arg, struct err *err)
+{
+    AUTO_HOMECOMING struct homecoming h = {
+        .a = a,
+        .with_snapshot = with_snapshot,
+        .box = HARVEST_BOX_INIT,
+        .quarantine = quarantine_path(a),
+    };
+    struct wt_harvest harvest = {.note = NULL};
+    make_names(&h.names, a);
+    AUTO_FREE char *extra = xasprintf("quarantine=%s", h.quarantine);
+    if (!attempt_begin(a, OP_HARVEST, extra, err))
+        return false;
+    bool is_done = attempt_sweep_harvest(a->dir, h.quarantine, err) && wt_fault(err) &&
+                   bring_home(&harvest, &h, run_in_box, arg, err);
+    struct err sweep = ERR_INIT;
+    if (!attempt_sweep_harvest(a->dir, h.quarantine, &sweep) || !attempt_end(a, &sweep)) {
+        if (is_done)
+            *err = sweep;
+        is_done = false;
+    }
+    if (!is_done) {
+        wt_harvest_release(&harvest);
+        return false;
+    }
+    *ret = harvest;
+    return true;
+}

@@ -1,0 +1,22 @@
+/*
+ * quarantine: objects from a box are checked where the repository does not see them, and only then
+ * moved in.
+ *
+ * The folder is <common>/objects/tmp_objdir-headgate-<16 hex>: on the same file system, so moving
+ * is renaming, and under a name that git's own prune knows as a leftover.
+ */
+#ifndef WORKTREE_QUARANTINE_H
+#define WORKTREE_QUARANTINE_H
+
+#include "worktree/worktree.h"
+
+/* Allocated: the folder for this attempt. */
+char *quarantine_path(const struct wt_attempt *a);
+/* Check the pack (from pack_fd's offset on) object by object and link by link, then that every tip
+ * is whole. tips: one object name a line. */
+bool quarantine_fill(const char *path, const struct wt_attempt *a, int pack_fd, uint32_t n_objects,
+                     const struct buf *tips, struct err *err) WARN_UNUSED;
+/* Move everything into the repository's objects; what is there already stays. May be run again. */
+bool quarantine_migrate(const char *path, const struct wt_attempt *a, struct err *err) WARN_UNUSED;
+
+#endif
