@@ -59,6 +59,12 @@ void print_field(struct buf *out, const struct print *p, const char *label, cons
     buf_addch(out, '\n');
 }
 
+void print_who(struct buf *out, const char *by)
+{
+    const char *detail = strstr(by, " (");
+    text_sanitise(out, by, detail ? (size_t)(detail - by) : strlen(by), 0);
+}
+
 void print_count(struct buf *out, int64_t n, const char *one, const char *many)
 {
     buf_addf(out, "%" PRId64 " %s", n, n == 1 ? one : many);

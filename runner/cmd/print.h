@@ -34,6 +34,8 @@ void print_clean(struct buf *out, const struct print *p, enum print_style style,
 void print_block(struct buf *out, const char *text, int indent);
 /* "  label:    value\n" with values aligned; nothing when value is empty. */
 void print_field(struct buf *out, const struct print *p, const char *label, const char *value);
+/* Append who decided without the client and pid that the log keeps: "ada" of "ada (shell, pid 4711)". */
+void print_who(struct buf *out, const char *by);
 /* "1 file", "2 files". */
 void print_count(struct buf *out, int64_t n, const char *one, const char *many);
 /* "512 B", "3.4 MiB". */

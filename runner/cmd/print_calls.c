@@ -187,20 +187,28 @@ void print_call(struct buf *out, const struct print *p, const json_t *call)
     buf_addf(out, "\nheadgate gate approve %s\nheadgate gate deny %s --reason TEXT\n", id, id);
 }
 
-/* "approved by ann", "denied (floor): writes what the host would run", "asks". */
+/* "approved by ann", "denied (floor)", "asks". */
 static void add_decision(struct buf *out, const json_t *call)
 {
     const char *state = jx_str(call, "state", "?"), *by = jx_str(call, "decided_by", "");
-    const char *why = jx_str(call, "why", ""), *reason = jx_str(call, "reason", "");
-    AUTO_FREE char *clean_by = text_clean(by), *clean_why = text_clean(why);
-    AUTO_FREE char *clean_reason = text_clean(reason);
+    const char *why = jx_str(call, "why", "");
     buf_adds(out, strcmp(state, "pending") == 0 ? "asks" : state_word(state));
-    if (*by)
-        buf_addf(out, " by %s", clean_by);
-    else if (*why)
-        buf_addf(out, " (%s)", clean_why);
+    if (*by) {
+        buf_adds(out, " by ");
+        print_who(out, by);
+    } else if (*why) {
+        AUTO_FREE char *clean = text_clean(why);
+        buf_addf(out, " (%s)", clean);
+    }
+}
+
+/* What was asked, and a person's words or the gate's reason behind it. */
+static void add_what_and_reason(struct buf *out, const json_t *call)
+{
+    AUTO_FREE char *reason = text_clean(jx_str(call, "reason", ""));
+    print_call_line(out, call);
     if (*reason)
-        buf_addf(out, ": %s", clean_reason);
+        buf_addf(out, " (%s)", reason);
 }
 
 static int by_time(const void *a, const void *b)
@@ -230,7 +238,7 @@ void print_trace(struct buf *out, const struct print *p, const json_t *calls)
         const char *sub_type = jx_str(sub, "type", "");
         AUTO_BUF struct buf time = BUF_INIT, line = BUF_INIT, decision = BUF_INIT;
         clock_add_local(&time, jx_int(call, "asked_ms", 0));
-        print_call_line(&line, call);
+        add_what_and_reason(&line, call);
         add_decision(&decision, call);
         print_table_cell(&t, PRINT_DIM, time.len > TIME_OF_DAY ? time.ptr + TIME_OF_DAY : "");
         print_table_cell(&t, PRINT_BOLD, jx_str(call, "id", ""));

@@ -92,9 +92,15 @@ static void add_decided(struct buf *lines, const struct print *p, const json_t *
     print_call_decided(&line, p, call);
     buf_rtrim(&line);
     buf_adds(lines, line.ptr);
-    buf_adds(lines, *by ? " (by " : *why ? " (" : "");
-    print_text(lines, p, PRINT_PLAIN, *by ? by : why);
-    buf_adds(lines, *by || *why ? ")" : "");
+    if (*by) {
+        buf_adds(lines, " (by ");
+        print_who(lines, by);
+        buf_addch(lines, ')');
+    } else if (*why) {
+        buf_adds(lines, " (");
+        print_text(lines, p, PRINT_PLAIN, why);
+        buf_addch(lines, ')');
+    }
     buf_adds(lines, *reason ? ": " : "");
     print_text(lines, p, PRINT_PLAIN, reason);
     buf_addch(lines, '\n');

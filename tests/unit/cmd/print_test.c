@@ -139,7 +139,7 @@ static const char calls_json[] =
     "\"deadline_ms\":1050000,\"digest\":\"ab\"},"
     "{\"id\":\"c11\",\"attempt\":\"3.1\",\"state\":\"consumed\",\"tool\":\"Read\",\"args\":{\"x\":["
     "1]},"
-    "\"asked_ms\":980000,\"decided_by\":\"ann\",\"why\":\"person\","
+    "\"asked_ms\":980000,\"decided_by\":\"ann (shell, pid 7)\",\"why\":\"person\","
     "\"subagent\":{\"id\":\"s1\",\"type\":\"explorer\",\"depth\":1}},"
     "{\"id\":\"c10\",\"attempt\":\"3.1\",\"state\":\"denied\",\"tool\":\"Bash\",\"args\":{"
     "\"command\":\"sudo x\"},"
@@ -219,10 +219,10 @@ static void traces_in_time_order(void **state)
     AUTO_BUF struct buf out = BUF_INIT;
     print_trace(&out, &wide, calls);
     assert_string_equal(
-        out.ptr, "TIME      CALL  AGENT     DECISION                  WHAT\n"
-                 "00:16:10  c10             denied (floor): not here  Bash: sudo x\n"
-                 "00:16:20  c11   explorer  approved by ann           Read: {\"x\":[1]}\n"
-                 "00:16:30  c12             asks                      Bash: git push\\n--force\n");
+        out.ptr, "TIME      CALL  AGENT     DECISION         WHAT\n"
+        "00:16:10  c10             denied (floor)   Bash: sudo x (not here)\n"
+        "00:16:20  c11   explorer  approved by ann  Read: {\"x\":[1]}\n"
+        "00:16:30  c12             asks             Bash: git push\\n--force\n");
 }
 
 static void colours_only_when_told(void **state)
