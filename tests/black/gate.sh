@@ -69,5 +69,5 @@ check_status 0 'the log verifies' headgate gate verify
 check_status 0 'the log is listed' headgate gate log
 db=$(echo "$XDG_STATE_HOME"/headgate/*/state.db)
 headgate serve --stop >/dev/null 2>&1
-sqlite3 "$db" "DROP TRIGGER IF EXISTS log_no_update; DROP TRIGGER IF EXISTS log_no_delete; UPDATE log SET body = replace(body, 'a.txt', 'z.txt') WHERE seq = (SELECT min(seq) FROM log WHERE body LIKE '%a.txt%');" || die 'could not tamper'
+sqlite3 "$db" "$(sqlite3 "$db" "SELECT 'DROP TRIGGER ' || name || ';' FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'log'") UPDATE log SET body = replace(body, 'approved', 'denied') WHERE seq = (SELECT min(seq) FROM log WHERE body LIKE '%approved%');" || die 'could not tamper'
 check_status 1 'a changed row is found' headgate gate verify

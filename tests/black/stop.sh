@@ -38,9 +38,10 @@ log=$(headgate show "$(last_run).1" --json | jq -r '.attempts[0].log')
 check "the log is bounded" test "$(stat -c %s "$log")" -le 1100000
 
 # Resume: the worktree and its commits are there again.
-run_agent --ladder auto -- 'edit a.txt first
-commit First' >/dev/null 2>&1
+run_agent --ladder auto -- 'ungated echo again >>a.txt
+commit Again' >/dev/null 2>&1
 run=$(last_run)
 check_status 0 'resume' headgate resume "$run.1"
 until_true 20 is_done "$run.1"
+check_equal 'it went on where it was' 2 "$(git show "headgate/$run/1:a.txt" | wc -l)"
 check_equal 'resumed attempt is ok' ok "$(outcome_of "$run.1")"
