@@ -50,6 +50,9 @@ enum plan_step_flags {
     PLAN_NOEXEC = 2,
     PLAN_DEVICE = 4, /* a device node that must open: without nodev; for PLAN_ALLOW: with ioctl */
     PLAN_OPTIONAL = 8, /* PLAN_CGROUP_SET: the file may be absent */
+    PLAN_OWN = 16,     /* PLAN_TREE: the place lies in the box's own root, where nobody planted links,
+                          and does not exist yet */
+    PLAN_PLAIN = 32,   /* with PLAN_OWN: the tree is a file, else a folder */
 };
 
 enum plan_head_flags { PLAN_PTY = 1 };

@@ -1,32 +1,38 @@
 #include "sandbox/plan_parts.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "runner/base/fs.h"
 #include "runner/base/mem.h"
 
-/* Names come from the host's plain files first: asking every source that nsswitch.conf lists can mean a
- * directory server. */
-static const struct passwd *find_account(uid_t uid)
-{
-    AUTO_FILE FILE *file = fopen("/etc/passwd", "re");
-    const struct passwd *entry;
-    while (file && (entry = fgetpwent(file)))
-        if (entry->pw_uid == uid)
-            return entry;
-    return getpwuid(uid);
-}
+enum { ACCOUNT_FILE_BYTES = 4 * 1024 * 1024, SHELL_FIELD = 6 };
 
-static const struct group *find_group(gid_t gid)
+/* The fields of the first line of a file in the form of passwd(5) that has this id. */
+static bool find_line(struct strv *ret_fields, const char *path, unsigned id)
 {
-    AUTO_FILE FILE *file = fopen("/etc/group", "re");
-    const struct group *entry;
-    while (file && (entry = fgetgrent(file)))
-        if (entry->gr_gid == gid)
-            return entry;
-    return getgrgid(gid);
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct err ignored = ERR_INIT;
+    char wanted[16];
+    snprintf(wanted, sizeof(wanted), "%u", id);
+    if (!fs_read_file(&text, AT_FDCWD, path, ACCOUNT_FILE_BYTES, &ignored))
+        return false;
+    for (char *line = text.ptr, *end; *line; line = end + (*end ? 1 : 0)) {
+        end = strchrnul(line, '\n');
+        const char *first = strchr(line, ':');
+        const char *second = first ? strchr(first + 1, ':') : NULL;
+        size_t len = strlen(wanted);
+        if (!second || second > end || strncmp(second + 1, wanted, len) != 0 ||
+            second[1 + len] != ':')
+            continue;
+        *end = '\0';
+        strv_split(ret_fields, line, ':', true);
+        return true;
+    }
+    return false;
 }
 
 static bool is_plain(const char *name)
@@ -34,21 +40,41 @@ static bool is_plain(const char *name)
     return name && *name && !strpbrk(name, ":\n");
 }
 
+/* A name and a login shell. The host's plain files are asked first: asking every source that nsswitch.conf
+ * lists can mean a directory server. */
+static void find_account(char **ret_name, char **ret_shell, uid_t uid)
+{
+    AUTO_STRV struct strv fields = STRV_INIT;
+    const char *name = NULL, *shell = NULL;
+    if (find_line(&fields, "/etc/passwd", uid)) {
+        name = fields.v[0];
+        shell = fields.n > SHELL_FIELD ? fields.v[SHELL_FIELD] : NULL;
+    } else {
+        const struct passwd *entry = getpwuid(uid);
+        name = entry ? entry->pw_name : NULL;
+        shell = entry ? entry->pw_shell : NULL;
+    }
+    /* A system account has a shell that refuses; the box is there to run programs. */
+    if (!is_plain(shell) || strstr(shell, "nologin") || strstr(shell, "/false"))
+        shell = "/bin/sh";
+    *ret_name = xstrdup(is_plain(name) ? name : "agent");
+    *ret_shell = xstrdup(shell);
+}
+
 char *plan_account_name(uid_t uid)
 {
-    const struct passwd *entry = find_account(uid);
-    return xstrdup(entry && is_plain(entry->pw_name) ? entry->pw_name : "agent");
+    AUTO_FREE char *shell = NULL;
+    char *name;
+    find_account(&name, &shell, uid);
+    return name;
 }
 
 static void add_passwd(struct buf *plan, const struct box_spec *spec)
 {
     AUTO_BUF struct buf text = BUF_INIT;
-    const struct passwd *entry = find_account(spec->uid);
-    const char *name = entry && is_plain(entry->pw_name) ? entry->pw_name : "agent";
-    const char *shell = entry && is_plain(entry->pw_shell) ? entry->pw_shell : "/bin/sh";
-    /* A system account has a shell that refuses; the box is there to run programs. */
-    if (strstr(shell, "nologin") || strstr(shell, "/false"))
-        shell = "/bin/sh";
+    AUTO_FREE char *name = NULL;
+    AUTO_FREE char *shell = NULL;
+    find_account(&name, &shell, spec->uid);
     buf_addf(&text,
              "root:x:0:0:root:/root:/usr/sbin/nologin\n"
              "%s:x:%u:%u:%s:%s:%s\n"
@@ -61,9 +87,16 @@ static void add_passwd(struct buf *plan, const struct box_spec *spec)
 static void add_group(struct buf *plan, const struct box_spec *spec)
 {
     AUTO_BUF struct buf text = BUF_INIT;
-    const struct group *entry = find_group(spec->gid);
-    const char *name = entry && is_plain(entry->gr_name) ? entry->gr_name : "agent";
-    buf_addf(&text, "root:x:0:\n%s:x:%u:\nnogroup:x:65534:\n", name, spec->gid);
+    AUTO_STRV struct strv fields = STRV_INIT;
+    const char *name = NULL;
+    if (find_line(&fields, "/etc/group", spec->gid)) {
+        name = fields.v[0];
+    } else {
+        const struct group *entry = getgrgid(spec->gid);
+        name = entry ? entry->gr_name : NULL;
+    }
+    buf_addf(&text, "root:x:0:\n%s:x:%u:\nnogroup:x:65534:\n", is_plain(name) ? name : "agent",
+             spec->gid);
     plan_add(plan, PLAN_FILE, 0, "/etc/group", text.ptr, NULL);
 }
 

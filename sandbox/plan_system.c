@@ -2,7 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fnmatch.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "runner/base/mem.h"
+
+enum { SMALL_FILE_BYTES = 16 * 1024 };
 
 /* Shown read-only where the host has them, links as links (merged /usr). */
 static const char *const system_folders[] = {
@@ -25,21 +27,19 @@ static const char *const system_parts[] = {
 };
 
 /*
- * What of /etc is shown, as patterns. Everything else stays away: shadow, ssh host keys, sudoers,
+ * What of /etc is shown; a final * stands for anything. Everything else stays away: shadow, ssh host keys, sudoers,
  * private keys of the host's own services, resolv.conf (there is no network). passwd, group, hosts and
  * hostname are the box's own (plan_account.c).
  */
 static const char *const etc_shown[] = {
-    "DIR_COLORS", "X11", "adjtime", "alternatives", "ant*", "bash*", "binfmt.d", "ca-certificates*",
-    "crypto-policies", "debian_version", "dictionaries-common", "dpkg", "emacs", "environment",
-    "ethertypes", "fonts", "fpc*", "gai.conf", "gdb", "ghc*", "gitattributes", "gitconfig", "gnutls",
-    "gprofng.rc", "gradle", "groff", "host.conf", "inputrc", "java*", "ld.so.*", "locale*",
-    "localtime", "lsb-release", "magic*", "mailcap*", "manpath.config", "maven*", "mime.types",
-    "mono", "nanorc", "netconfig", "networks", "nsswitch.conf", "ocaml*", "opt", "os-release",
-    "papersize", "paths", "perl", "php*", "pkcs11", "pki", "profile", "profile.d",
-    "protocols", "python*", "redhat-release", "rpc", "rustc", "sandbox.conf", "screenrc", "sgml",
-    "shells", "skel", "ssl", "static", "system-release", "terminfo", "texmf", "timezone", "vim", "vimrc",
-    "wgetrc", "xdg", "xml", "zsh*",
+    "DIR_COLORS", "alternatives", "ant*", "bash*", "crypto-policies", "debian_version",
+    "dictionaries-common", "dpkg", "emacs", "environment", "fonts", "fpc*", "gai.conf", "gdb", "ghc*",
+    "gitattributes", "gitconfig", "gnutls", "gradle", "groff", "host.conf", "inputrc", "java*",
+    "ld.so.*", "locale.alias", "locale.conf", "localtime", "lsb-release", "magic*", "mailcap",
+    "manpath.config", "maven*", "mime.types", "mono", "nanorc", "networks", "nsswitch.conf", "ocaml*",
+    "os-release", "papersize", "perl", "php*", "pkcs11", "pki", "profile*", "protocols", "python*",
+    "redhat-release", "rpc", "screenrc", "services", "sgml", "shells", "ssl", "system-release",
+    "terminfo", "texmf", "timezone", "vim", "vimrc", "wgetrc", "xdg", "xml", "zsh*",
 };
 
 /* Below /etc/ssl and /etc/pki lie private keys too; they are covered. */
@@ -69,7 +69,8 @@ static void show(struct buf *plan, const char *path)
     if (lstat(path, &st) != 0)
         return;
     if (!S_ISLNK(st.st_mode)) {
-        plan_add(plan, PLAN_TREE, 0, path, path, NULL);
+        plan_add(plan, PLAN_TREE, PLAN_OWN | (S_ISDIR(st.st_mode) ? 0U : PLAN_PLAIN), path, path,
+                 NULL);
         return;
     }
     ssize_t len = readlink(path, target, sizeof(target) - 1);
@@ -81,10 +82,28 @@ static void show(struct buf *plan, const char *path)
 
 static bool is_shown(const char *name)
 {
-    for (size_t i = 0; i < ARRAY_LEN(etc_shown); i++)
-        if (fnmatch(etc_shown[i], name, 0) == 0)
+    for (size_t i = 0; i < ARRAY_LEN(etc_shown); i++) {
+        const char *pattern = etc_shown[i];
+        size_t len = strlen(pattern);
+        if (pattern[len - 1] == '*' ? strncmp(pattern, name, len - 1) == 0
+                                    : strcmp(pattern, name) == 0)
             return true;
+    }
     return false;
+}
+
+/* A small text file goes into the plan as what it holds now: cheaper than a mount, at the start of
+ * a box and at its end. */
+static bool copy_small(struct buf *plan, int dirfd, const char *name, const char *path)
+{
+    char text[SMALL_FILE_BYTES + 1];
+    AUTO_FD int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text));
+    if (len < 0 || len > SMALL_FILE_BYTES || memchr(text, '\0', (size_t)len))
+        return false;
+    text[len] = '\0';
+    plan_add(plan, PLAN_FILE, 0, path, text, NULL);
+    return true;
 }
 
 /* A link in /etc that leads out of what is shown (NixOS, resolvconf) is shown as what it leads to. */
@@ -117,8 +136,10 @@ static bool add_etc(struct buf *plan, const struct box_spec *spec, struct err *e
         snprintf(path, sizeof(path), "/etc/%s", entry->d_name);
         if (entry->d_type == DT_LNK)
             show_etc_link(plan, path);
-        else if (entry->d_type == DT_REG || entry->d_type == DT_DIR)
-            plan_add(plan, PLAN_TREE, 0, path, path, NULL);
+        else if (entry->d_type == DT_DIR)
+            plan_add(plan, PLAN_TREE, PLAN_OWN, path, path, NULL);
+        else if (entry->d_type == DT_REG && !copy_small(plan, dirfd(dir), entry->d_name, path))
+            plan_add(plan, PLAN_TREE, PLAN_OWN | PLAN_PLAIN, path, path, NULL);
     }
     for (size_t i = 0; i < ARRAY_LEN(etc_masked); i++)
         plan_add(plan, PLAN_MASK, 0, etc_masked[i], NULL);
@@ -132,7 +153,8 @@ static void add_devices(struct buf *plan, const struct box_spec *spec)
     for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
         char path[32];
         snprintf(path, sizeof(path), "/dev/%s", devices[i]);
-        plan_add(plan, PLAN_TREE, PLAN_DEVICE | PLAN_WRITE | PLAN_NOEXEC, path, path, NULL);
+        plan_add(plan, PLAN_TREE, PLAN_OWN | PLAN_PLAIN | PLAN_DEVICE | PLAN_WRITE | PLAN_NOEXEC,
+                 path, path, NULL);
     }
     if (has(spec, LAYER_PTY)) {
         plan_add(plan, PLAN_DEVPTS, 0, "/dev/pts", NULL);

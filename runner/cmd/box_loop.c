@@ -140,7 +140,7 @@ static bool take_message(struct loop *l, struct err *err)
     case BOX_MSG_LAYERS:
         l->end.report = msg.report;
         l->end.times = msg.times;
-        return box_go(l->child.ctl_fd, err);
+        break;
     case BOX_MSG_LISTENER:
         box_services_add(l->services, msg.fd, msg.port);
         break;
@@ -223,6 +223,10 @@ bool box_loop_run(struct box_end *ret, const char *launcher, const struct box_sp
         box_flow_init(&l.flow[i], -1, -1);
     if (!watch_signals(&l, err) || !start(&l, launcher, spec, err))
         return false;
+    /* Said at once: pid 1 hears it only when all layers are in force, and refuses by itself to go on
+     * without a required one. If it is gone already, its last message says why. */
+    struct err gone = ERR_INIT;
+    (void)!box_go(l.child.ctl_fd, &gone);
     while (!is_over(&l)) {
         AUTO_FREE struct pollfd *fds =
             xcalloc(FIXED_FDS + box_services_count(l.services), sizeof(*fds));

@@ -87,6 +87,16 @@ static bool attach(int tree_fd, const char *path, bool is_folder, struct err *er
     return true;
 }
 
+/* The same where no link can be and the place is new: three calls less for each of many mounts. */
+static bool attach_own(int tree_fd, const char *path, bool is_folder, struct err *err)
+{
+    if (!make_with_parents(path, is_folder ? make_folder : make_file, err))
+        return false;
+    if (move_mount(tree_fd, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) != 0)
+        return err_sys(err, errno, "cannot show something at %s in the box", path);
+    return true;
+}
+
 static bool apply_folder(struct launch *l, const struct plan_step *step, struct err *err)
 {
     (void)l;
@@ -116,6 +126,8 @@ static bool apply_tree(struct launch *l, const struct plan_step *step, struct er
 {
     struct stat st;
     AUTO_FD int tree = tree_take(l);
+    if (step->flags & PLAN_OWN)
+        return attach_own(tree, plan_text(step, 1), !(step->flags & PLAN_PLAIN), err);
     if (fstat(tree, &st) != 0)
         return err_sys(err, errno, "cannot examine %s", plan_text(step, 0));
     return attach(tree, plan_text(step, 1), S_ISDIR(st.st_mode), err);
