@@ -169,21 +169,23 @@ int cmd_open(int argc, char **argv)
     return cmd_exit(open_tree(argv, &err), &err);
 }
 
-static bool tell_kept(const json_t *kept, struct err *err)
+/* Each attempt that is kept gets its line on standard error. */
+static void tell_kept(const json_t *kept, bool force)
 {
-    size_t i, n = json_array_size(kept);
+    size_t i;
     const json_t *item;
     json_array_foreach(kept, i, item)
     {
         AUTO_FREE char *id = text_clean(jx_str(item, "id", "?"));
-        AUTO_FREE char *why = text_clean(jx_str(item, "why", "it was kept"));
+        AUTO_FREE char *why = text_clean(jx_str(item, "why", "it could not be removed"));
         fprintf(stderr, "headgate: %s is kept: %s\n", id, why);
     }
-    return n == 0 || err_set(err, ERR_REFUSED,
-                             "%zu kept; headgate discard --force removes them with their work", n);
+    if (json_array_size(kept) && !force)
+        fprintf(stderr, "headgate: what may be lost goes with: headgate discard --force\n");
 }
 
-static bool discard(char **argv, struct err *err)
+/* *ret_status 1 when one was kept. */
+static bool discard(int *ret_status, char **argv, struct err *err)
 {
     bool force = false, json = false;
     const struct opt table[] = {
@@ -201,20 +203,27 @@ static bool discard(char **argv, struct err *err)
     jx_set_bool(request, "force", force);
     if (!client_ask(&result, "attempt.discard", request, err))
         return false;
+    const json_t *kept = jx_arr(result, "kept");
+    *ret_status = json_array_size(kept) ? 1 : 0;
     if (json)
         return out_json(result, err);
     json_array_foreach(jx_arr(result, "discarded"), i, id)
     {
         buf_addf(&text, "%s removed\n", json_string_value(id));
     }
-    return out_buf(&text, err) && tell_kept(jx_arr(result, "kept"), err);
+    if (!out_buf(&text, err))
+        return false;
+    tell_kept(kept, force);
+    return true;
 }
 
 int cmd_discard(int argc, char **argv)
 {
     (void)argc;
     struct err err = ERR_INIT;
-    return cmd_exit(discard(argv, &err), &err);
+    int status = 0;
+    bool ok = discard(&status, argv, &err);
+    return ok ? status : cmd_exit(false, &err);
 }
 
 static bool clean(char **argv, struct err *err)
