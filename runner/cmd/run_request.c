@@ -1,5 +1,6 @@
 #include "runner/cmd/run_request.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +22,13 @@ enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 24 };
 
 static bool read_task_file(struct buf *out, const char *path, struct err *err)
 {
-    if (strcmp(path, "-") == 0)
-        return fs_read_fd(out, STDIN_FILENO, LIMIT_TASK_FILE_BYTES, err) ||
-               err_prefix(err, "cannot read the tasks from standard input");
-    return fs_read_file(out, AT_FDCWD, path, LIMIT_TASK_FILE_BYTES, err) ||
-           err_prefix(err, "cannot read the tasks");
+    bool is_stdin = strcmp(path, "-") == 0;
+    bool ok = is_stdin ? fs_read_fd(out, STDIN_FILENO, LIMIT_TASK_FILE_BYTES, err)
+                       : fs_read_file(out, AT_FDCWD, path, LIMIT_TASK_FILE_BYTES, err);
+    if (ok)
+        return true;
+    err->code = ERR_USAGE;
+    return err_prefix(err, "cannot read the tasks");
 }
 
 static bool add_tasks(json_t *request, const struct run_opts *o, struct err *err)
@@ -55,7 +58,10 @@ static bool add_tasks(json_t *request, const struct run_opts *o, struct err *err
 static bool add_repository(json_t *request, const struct run_opts *o, struct err *err)
 {
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
-    if (!wt_repo_open(&repo, ".", err))
+    AUTO_FREE char *here = getcwd(NULL, 0);
+    if (!here)
+        return err_sys(err, errno, "cannot find the current folder");
+    if (!wt_repo_open(&repo, here, err))
         return false;
     jx_set_str(request, "repo", repo.is_bare ? repo.common_dir : repo.toplevel);
     jx_set_str(request, "subdir", repo.subdir ? repo.subdir : "");
@@ -88,8 +94,10 @@ static bool add_paths(json_t *request, const char *key, const struct strv *paths
     jx_set(request, key, list);
     for (size_t i = 0; i < paths->n; i++) {
         AUTO_FREE char *absolute = fs_realpath(paths->v[i], err);
-        if (!absolute)
+        if (!absolute) {
+            err->code = ERR_USAGE;
             return err_prefix(err, "--%s", key);
+        }
         if (!text_is_utf8(absolute, strlen(absolute)))
             return err_set(err, ERR_USAGE, "--%s needs a path that is UTF-8", key);
         json_array_append_new(list, json_string(absolute));

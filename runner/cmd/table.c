@@ -9,8 +9,7 @@ static const struct command agent_commands[] = {
 };
 
 static const struct command rule_commands[] = {
-    {"add", cmd_rule_add, "add a rule", "[--run R] EFFECT WHAT VALUE... [for AGENT] [in SCOPE]",
-     NULL, NULL},
+    {"add", cmd_rule_add, "add a rule", "EFFECT WHAT VALUE... [for AGENT] [in SCOPE]", NULL, NULL},
     {"ls", cmd_rule_ls, "list the rules", "[--json]", NULL, NULL},
     {"rm", cmd_rule_rm, "remove rules", "R...", NULL, NULL},
     {"try", cmd_rule_try, "say what the rules answer to a call",
