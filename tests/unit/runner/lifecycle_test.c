@@ -148,11 +148,11 @@ static void outcomes_of_causes(void **unused)
         int status;
         enum attempt_outcome want;
     } cases[] = {
-        {"exit", 0, OUTCOME_OK},         {"exit", 3, OUTCOME_FAILED},
+        {"exit", 0, OUTCOME_OK},           {"exit", 3, OUTCOME_FAILED},
         {"stopped", 143, OUTCOME_STOPPED}, {"stopped", 0, OUTCOME_STOPPED},
         {"timeout", 137, OUTCOME_TIMEOUT}, {"memory", 137, OUTCOME_FAILED},
-        {"pids", 137, OUTCOME_FAILED},   {"output", 137, OUTCOME_FAILED},
-        {"failed", 125, OUTCOME_FAILED}, {"a later word", 0, OUTCOME_FAILED},
+        {"pids", 137, OUTCOME_FAILED},     {"output", 137, OUTCOME_FAILED},
+        {"failed", 125, OUTCOME_FAILED},   {"a later word", 0, OUTCOME_FAILED},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_int_equal(attempt_outcome_of(cases[i].cause, cases[i].status), cases[i].want);

@@ -14,10 +14,10 @@
 #include "runner/base/mem.h"
 #include "runner/server/merge.h"
 
-#define assert_ok(expression)                                                                      \
-    do {                                                                                           \
-        if (!(expression))                                                                         \
-            fail_msg("%s: %s", #expression, err.text);                                             \
+#define assert_ok(expression)                          \
+    do {                                               \
+        if (!(expression))                             \
+            fail_msg("%s: %s", #expression, err.text); \
     } while (0)
 
 static const char request[] =
@@ -42,13 +42,14 @@ static json_t *record(int64_t seq, const char *kind, const char *members)
 
 static json_t *asked(int64_t seq, int64_t call)
 {
-    AUTO_FREE char *members = xasprintf(",\"call\":%lld,\"request\":%s,\"deadline_ms\":999999",
-                                        (long long)call, request);
+    AUTO_FREE char *members =
+        xasprintf(",\"call\":%lld,\"request\":%s,\"deadline_ms\":999999", (long long)call, request);
     return record(seq, "asked", members);
 }
 
 /* As the executor does it: load, merge, save. record is taken over. */
-static bool merge_one(struct fixture *f, const char *id, json_t *taken, struct merge *m, struct err *err)
+static bool merge_one(struct fixture *f, const char *id, json_t *taken, struct merge *m,
+                      struct err *err)
 {
     AUTO_JSON json_t *owned = taken;
     AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
@@ -96,7 +97,9 @@ static void a_whole_life(void **state)
     merge_fine(f, record(4, "expired", ",\"call\":3"));
     assert_int_equal(call_state(f, 3), CALL_EXPIRED);
     merge_fine(f, record(5, "note", ",\"text\":\"hm\""));
-    assert_ok(merge_one(f, "1.1", record(6, "exited", ",\"status\":0,\"cause\":\"exit\",\"error\":null"), &m, &err));
+    assert_ok(merge_one(f, "1.1",
+                        record(6, "exited", ",\"status\":0,\"cause\":\"exit\",\"error\":null"), &m,
+                        &err));
     assert_true(m.effects & ATTEMPT_DO_HARVEST);
     assert_true(m.effects & ATTEMPT_DO_QUIT);
     assert_ok(attempt_row_get(&row, f->db, "1.1", &err));
@@ -177,9 +180,11 @@ static void a_call_number_used_twice_does_not_stop_the_rest(void **state)
 static void decided_by_policy(void **state)
 {
     struct fixture *f = *state;
-    AUTO_FREE char *allow = xasprintf(",\"call\":1,\"verdict\":\"allow\",\"why\":\"ladder\",\"request\":%s", request);
-    AUTO_FREE char *deny =
-        xasprintf(",\"call\":2,\"verdict\":\"deny\",\"why\":\"floor\",\"reason\":\"no\",\"request\":%s", request);
+    AUTO_FREE char *allow =
+        xasprintf(",\"call\":1,\"verdict\":\"allow\",\"why\":\"ladder\",\"request\":%s", request);
+    AUTO_FREE char *deny = xasprintf(
+        ",\"call\":2,\"verdict\":\"deny\",\"why\":\"floor\",\"reason\":\"no\",\"request\":%s",
+        request);
     set_up(f);
     merge_fine(f, record(1, "decided", allow));
     merge_fine(f, record(2, "consumed", ",\"call\":1"));

@@ -80,8 +80,8 @@ static void includes_and_unknown_keys_are_errors(void **state)
 {
     (void)state;
     struct err err = ERR_INIT;
-    static const char *const texts[] = {"[include]\n\tpath = /etc/passwd\n", "[gate]\n\tnonsense = 1\n",
-                                        "[gate\n"};
+    static const char *const texts[] = {"[include]\n\tpath = /etc/passwd\n",
+                                        "[gate]\n\tnonsense = 1\n", "[gate\n"};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         AUTO_SETUP struct setup s = SETUP_INIT;
         write_file(texts[i]);
@@ -124,12 +124,9 @@ static void the_rung_is_only_lowered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        in_folder(no_file_asks_for_nothing),
-        in_folder(the_digest_is_of_the_bytes),
-        in_folder(what_would_loosen_is_not_taken),
-        in_folder(includes_and_unknown_keys_are_errors),
-        in_folder(a_symlink_is_not_followed),
-        cmocka_unit_test(the_rung_is_only_lowered),
+        in_folder(no_file_asks_for_nothing),       in_folder(the_digest_is_of_the_bytes),
+        in_folder(what_would_loosen_is_not_taken), in_folder(includes_and_unknown_keys_are_errors),
+        in_folder(a_symlink_is_not_followed),      cmocka_unit_test(the_rung_is_only_lowered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,10 +14,10 @@
 #include "gate/ledger.h"
 #include "runner/base/mem.h"
 
-#define assert_ok(expression)                                                                      \
-    do {                                                                                           \
-        if (!(expression))                                                                         \
-            fail_msg("%s: %s", #expression, err.text);                                             \
+#define assert_ok(expression)                          \
+    do {                                               \
+        if (!(expression))                             \
+            fail_msg("%s: %s", #expression, err.text); \
     } while (0)
 
 static void specs_come_back_whole(void **state)
