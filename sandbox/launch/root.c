@@ -317,12 +317,15 @@ static bool enter_new_root(const char *root, struct err *err)
     return true;
 }
 
-/* Per user namespace; no nested one can be made after this, by whatever call (namespaces(7)). */
-static bool forbid_namespaces(struct launch *l, struct err *err)
+/* Per user namespace; no nested one can be made after this, by whatever call (namespaces(7)). Written through
+ * the box's own procfs, which apply_proc makes read-only later: a container's may be read-only already. */
+static bool forbid_namespaces(const struct launch *l, const char *root, struct err *err)
 {
-    static const char path[] = "/proc/sys/user/max_user_namespaces";
-    if (!launch_has(l, LAYER_USER) || !launch_has(l, LAYER_LIMITS))
+    char path[PATH_MAX];
+    if (!launch_has(l, LAYER_LIMITS))
         return true;
+    snprintf(path, sizeof(path), "%s/proc/sys/user/max_user_namespaces",
+             launch_has(l, LAYER_PID) ? root : "");
     AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0 || write(fd, "0", 1) != 1)
         return err_sys(err, errno, "cannot forbid nested user namespaces");
@@ -339,8 +342,8 @@ bool root_build(struct launch *l, struct err *err)
         return false;
     if (has_root && !mount_new_root(&root, err))
         return false;
-    if (!mount_proc(l, root, err) || (has_root && !enter_new_root(root, err)) ||
-        !forbid_namespaces(l, err))
+    if (!mount_proc(l, root, err) || !forbid_namespaces(l, root, err) ||
+        (has_root && !enter_new_root(root, err)))
         return false;
     launch_mark(l, "new root, procfs");
     const struct plan_step *step = NULL;
