@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runner/base/mem.h"
 #include "runner/cmd/cmd.h"
@@ -30,6 +31,17 @@ static void candidates_release(struct candidates *c)
     free(c->v);
 }
 
+/* Lines are "STATUS\tPATH". */
+static void add_paths(struct strv *out, const char *names)
+{
+    AUTO_STRV struct strv lines = STRV_INIT;
+    strv_split(&lines, names, '\n', false);
+    for (size_t i = 0; i < lines.n; i++) {
+        const char *tab = strchr(lines.v[i], '\t');
+        strv_push(out, tab ? tab + 1 : lines.v[i]);
+    }
+}
+
 static bool gather(struct candidates *ret, const json_t *attempts, struct err *err)
 {
     size_t i;
@@ -44,7 +56,7 @@ static bool gather(struct candidates *ret, const json_t *attempts, struct err *e
             return false;
         struct candidate *c = &ret->v[ret->n++];
         *c = (struct candidate){.attempt = attempt, .files = STRV_INIT};
-        strv_split(&c->files, names.ptr, '\n', false);
+        add_paths(&c->files, names.ptr);
     }
     return true;
 }
@@ -57,6 +69,15 @@ static bool have_common_file(const struct candidate *a, const struct candidate *
     return false;
 }
 
+static const char *short_name(const char *ref)
+{
+    static const char heads[] = "refs/heads/";
+    if (!ref)
+        return "HEAD";
+    return strncmp(ref, heads, strlen(heads)) == 0 ? ref + strlen(heads) : ref;
+}
+
+/* name: how `into` is called for people; NULL: the branch that is checked out. */
 static bool try_merge(json_t *trials, const json_t *attempt, const char *into, const char *name,
                       struct err *err)
 {
@@ -70,7 +91,7 @@ static bool try_merge(json_t *trials, const json_t *attempt, const char *into, c
         json_array_append_new(paths, jx_bytes(m.conflicts.v[i], strlen(m.conflicts.v[i])));
     json_t *trial = json_object();
     jx_set_str(trial, "what", jx_str(attempt, "id", "?"));
-    jx_set_str(trial, "into", name);
+    jx_set_str(trial, "into", name ? name : short_name(repo.head_ref));
     jx_set(trial, "conflicts", paths);
     json_array_append_new(trials, trial);
     return true;
@@ -85,7 +106,7 @@ static bool try_all(json_t *trials, const struct candidates *c, const char *into
 {
     for (size_t i = 0; i < c->n; i++) {
         const json_t *attempt = c->v[i].attempt;
-        if (!try_merge(trials, attempt, into, into ? into : "the checked-out branch", err))
+        if (!try_merge(trials, attempt, into, into, err))
             return false;
         for (size_t j = i + 1; j < c->n; j++) {
             const json_t *other = c->v[j].attempt;
@@ -98,17 +119,31 @@ static bool try_all(json_t *trials, const struct candidates *c, const char *into
     return true;
 }
 
-/* Attempts that are done with work and were not merged, where none is named. */
+static bool is_of(const json_t *attempt, const struct wt_repo *repo)
+{
+    const char *path = jx_str(attempt, "repo", "");
+    return !repo->common_dir || strcmp(path, repo->common_dir) == 0 ||
+           (repo->toplevel && strcmp(path, repo->toplevel) == 0);
+}
+
+/* Where none is named: the attempts of this folder's repository (elsewhere: all) with work that was
+ * not merged. */
 static bool open_attempts(struct strv *ret, struct client *c, struct err *err)
 {
+    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    AUTO_FREE char *here = getcwd(NULL, 0);
     AUTO_JSON json_t *result = NULL;
+    struct err ignored = ERR_INIT;
     size_t i;
     const json_t *attempt;
+    if (!here || !wt_repo_open(&repo, here, &ignored))
+        repo = (struct wt_repo)WT_REPO_INIT;
     if (!client_call(&result, c, "attempt.list", NULL, err))
         return false;
     json_array_foreach(jx_arr(result, "attempts"), i, attempt)
     {
-        if (tree_has_work(attempt) && !*jx_str(attempt, "merged_into", ""))
+        bool is_open = tree_has_work(attempt) && !*jx_str(attempt, "merged_into", "");
+        if (is_open && is_of(attempt, &repo))
             strv_push(ret, jx_str(attempt, "id", ""));
     }
     return true;

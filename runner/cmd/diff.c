@@ -33,10 +33,9 @@ static void add_heading(struct buf *out, const struct print *p, const json_t *at
 
 static bool diff(char **argv, struct err *err)
 {
-    bool stat = false, names = false;
+    bool stat = false;
     const struct opt table[] = {
         {0, "stat", OPT_FLAG, &stat, NULL, "files and line counts only", 0, 0},
-        {0, "name-only", OPT_FLAG, &names, NULL, "file names only", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
@@ -48,7 +47,7 @@ static bool diff(char **argv, struct err *err)
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, 1, err) || !client_open(&c, err) ||
         !tree_attempts(&attempts, &c, &args.operands, err))
         return false;
-    enum wt_diff_form form = stat ? WT_DIFF_STAT : names ? WT_DIFF_NAMES : WT_DIFF_PATCH;
+    enum wt_diff_form form = stat ? WT_DIFF_STAT : WT_DIFF_PATCH;
     out_print(&p);
     json_array_foreach(attempts, i, attempt)
     {

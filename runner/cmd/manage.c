@@ -1,10 +1,8 @@
 /*
  * What is done to attempts by the server alone, and `open`.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "runner/base/fs.h"
 #include "runner/base/limits.h"
@@ -128,14 +126,12 @@ int cmd_say(int argc, char **argv)
     return cmd_exit(say(argv, &err), &err);
 }
 
+/* The path of a folder that does not exist yet, without `..` and symlinks before its last part. */
 static char *absolute(const char *path, struct err *err)
 {
-    if (*path == '/')
-        return xstrdup(path);
-    AUTO_FREE char *here = getcwd(NULL, 0);
-    if (!here)
-        err_sys(err, errno, "cannot find the current folder");
-    return here ? fs_join(here, path) : NULL;
+    AUTO_FREE char *folder = fs_dirname(path);
+    AUTO_FREE char *real = fs_realpath(folder, err);
+    return real ? fs_join(real, fs_basename(path)) : NULL;
 }
 
 static bool open_tree(char **argv, struct err *err)
