@@ -2,11 +2,13 @@
  * Which attempts would meet conflicts, with the branch and with each other. Two attempts are only
  * tried against each other when they changed a file in common: others cannot conflict.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "runner/base/mem.h"
+#include "runner/base/text.h"
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_merge.h"
@@ -42,7 +44,9 @@ static void add_paths(struct strv *out, const char *names)
     }
 }
 
-static bool gather(struct candidates *ret, const json_t *attempts, struct err *err)
+/* One whose repository lost its commits is passed over with a line: the others still want their
+ * answer. */
+static void gather(struct candidates *ret, const json_t *attempts)
 {
     size_t i;
     const json_t *attempt;
@@ -50,15 +54,18 @@ static bool gather(struct candidates *ret, const json_t *attempts, struct err *e
     json_array_foreach(attempts, i, attempt)
     {
         AUTO_BUF struct buf names = BUF_INIT;
+        struct err err = ERR_INIT;
         if (!tree_has_work(attempt))
             continue;
-        if (!tree_diff(&names, attempt, WT_DIFF_NAMES, err))
-            return false;
+        if (!tree_diff(&names, attempt, WT_DIFF_NAMES, &err)) {
+            AUTO_FREE char *why = text_clean(err.text);
+            fprintf(stderr, "headgate: %s is passed over: %s\n", jx_str(attempt, "id", "?"), why);
+            continue;
+        }
         struct candidate *c = &ret->v[ret->n++];
         *c = (struct candidate){.attempt = attempt, .files = STRV_INIT};
         add_paths(&c->files, names.ptr);
     }
-    return true;
 }
 
 static bool have_common_file(const struct candidate *a, const struct candidate *b)
@@ -166,8 +173,10 @@ static bool conflicts(char **argv, struct err *err)
     if (!cmd_parse(&args, argv, table, ARRAY_LEN(table), err) || !client_open(&c, err) ||
         (args.operands.n == 0 && !open_attempts(&args.operands, &c, err)))
         return false;
-    if (args.operands.n && (!tree_attempts(&attempts, &c, &args.operands, err) ||
-                            !gather(&found, attempts, err) || !try_all(trials, &found, into, err)))
+    if (args.operands.n && !tree_attempts(&attempts, &c, &args.operands, err))
+        return false;
+    gather(&found, attempts);
+    if (!try_all(trials, &found, into, err))
         return false;
     if (json)
         return out_json(trials, err);
