@@ -60,6 +60,7 @@ static bool replay(struct job *job)
 {
     AUTO_FREE char *dir = paths_attempt(job->paths, job->spec.id);
     await_end(&job->keeper);
+    live_remove_sockets(job->paths, job->spec.id);
     job->records = json_array();
     AUTO_FD int dirfd = fs_open_dir(AT_FDCWD, dir, &job->err);
     return dirfd >= 0 && spool_replay(dirfd, job->after, add_record, job->records, &job->err);

@@ -258,7 +258,9 @@ static void nobody_there(struct link *link)
     }
     bool was_done = link->wants_quit;
     end(link);
-    if (!was_done)
+    if (was_done)
+        live_remove_sockets(&live->server->paths, live->id);
+    else
         executor_want(live, JOB_REPLAY);
     executor_kick(live);
     live_settle(live);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runner/server/idle.h"
 #include "runner/server/job.h"
@@ -49,6 +50,14 @@ void live_settle(struct live *live)
         return;
     forget(live);
     idle_touch(s);
+}
+
+void live_remove_sockets(const struct paths *paths, const char *id)
+{
+    AUTO_FREE char *keeper = paths_keeper_socket(paths, id);
+    AUTO_FREE char *gate = paths_gate_socket(paths, id);
+    unlink(keeper);
+    unlink(gate);
 }
 
 void live_free_all(struct server *s)

@@ -27,6 +27,8 @@ struct live *live_find(const struct server *s, const char *id);
 struct live *live_get(struct server *s, const char *id, int64_t run);
 /* Forget it when nothing is under way: live may be gone afterwards. */
 void live_settle(struct live *live);
+/* The names that a keeper which was killed left behind. Also for workers. */
+void live_remove_sockets(const struct paths *paths, const char *id);
 /* Forget all, at the end of the server; nothing refers to them any more. */
 void live_free_all(struct server *s);
 

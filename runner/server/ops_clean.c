@@ -158,6 +158,23 @@ static void look_done(void *arg)
     request_work(c->request, bases_work, bases_done, c);
 }
 
+/* Attempts that are over. One whose work did not come home is none of them, whatever its branch
+ * says. */
+static bool find_done(struct strv *ret, struct server *s, struct err *err)
+{
+    AUTO_STRV struct strv ids = STRV_INIT;
+    if (!attempt_row_ids(&ids, s->db, ATTEMPTS_DONE, 0, INT64_MAX, err))
+        return false;
+    for (size_t i = 0; i < ids.n; i++) {
+        AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
+        if (!attempt_row_get(&row, s->db, ids.v[i], err))
+            return false;
+        if (!row.tree || row.tip)
+            strv_push(ret, ids.v[i]);
+    }
+    return true;
+}
+
 void op_clean(struct request *r)
 {
     struct err err = ERR_INIT;
@@ -168,7 +185,7 @@ void op_clean(struct request *r)
     c->sizes = json_object();
     c->removed = json_array();
     r->context = c;
-    if (!attempt_row_ids(&c->done, r->server->db, ATTEMPTS_DONE, 0, INT64_MAX, &err)) {
+    if (!find_done(&c->done, r->server, &err)) {
         request_fail(r, &err);
         clean_free(c);
         return;
