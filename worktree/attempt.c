@@ -219,6 +219,8 @@ bool attempt_finish_discard(const struct wt_attempt *a, struct err *err)
 {
     AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
     AUTO_BUF struct buf tx = BUF_INIT;
+    if (!fs_is_dir(a->repo)) /* the person removed it: only the folder is left to clear */
+        return clear_folder(a->dir, err) && attempt_end(a, err);
     if (!refs_list_attempt(&refs, a->repo, a->branch, err))
         return false;
     for (size_t i = 0; i < refs.n; i++)

@@ -236,7 +236,7 @@ static bool import(struct homecoming *h, struct err *err)
         return true;
     list_tips(h, &tips);
     return quarantine_fill(h->quarantine, h->a, h->box.pack_fd, h->box.n_objects, &tips, err) &&
-           wt_fault(err) && quarantine_migrate(h->quarantine, h->a, err) && wt_fault(err);
+           wt_fault(err) && quarantine_migrate(h->quarantine, h->a->repo, err) && wt_fault(err);
 }
 
 static bool summarise(struct wt_harvest *ret, const struct wt_attempt *a, struct err *err)
@@ -317,7 +317,7 @@ bool wt_harvest(struct wt_harvest *ret, const struct wt_attempt *a, bool with_sn
         .a = a,
         .with_snapshot = with_snapshot,
         .box = HARVEST_BOX_INIT,
-        .quarantine = quarantine_path(a),
+        .quarantine = quarantine_path(a->repo, a->dir),
     };
     struct wt_harvest harvest = {.note = NULL};
     make_names(&h.names, a);

@@ -20,17 +20,17 @@
  * no heap of packs. */
 enum { UNPACK_LIMIT = 100, UNPACK_MAX_BYTES = 8 * 1024 * 1024 };
 
-char *quarantine_path(const struct wt_attempt *a)
+char *quarantine_path(const char *common_dir, const char *key)
 {
     char hex[DIGEST_HEX_SIZE];
-    digest_bytes(hex, a->dir, strlen(a->dir));
-    return xasprintf("%s/objects/tmp_objdir-headgate-%.16s", a->repo, hex);
+    digest_bytes(hex, key, strlen(key));
+    return xasprintf("%s/objects/tmp_objdir-headgate-%.16s", common_dir, hex);
 }
 
-static void add_env(struct strv *env, const char *path, const struct wt_attempt *a)
+void quarantine_add_env(struct strv *env, const char *path, const char *common_dir)
 {
     AUTO_BUF struct buf quoted = BUF_INIT;
-    AUTO_FREE char *objects = fs_join(a->repo, "objects");
+    AUTO_FREE char *objects = fs_join(common_dir, "objects");
     gitrun_quote_path(&quoted, objects);
     strv_pushf(env, "GIT_OBJECT_DIRECTORY=%s", path);
     strv_pushf(env, "GIT_ALTERNATE_OBJECT_DIRECTORIES=%s", quoted.ptr);
@@ -49,7 +49,7 @@ bool quarantine_fill(const char *path, const struct wt_attempt *a, int pack_fd, 
     AUTO_STRV struct strv env = STRV_INIT;
     AUTO_FREE char *limit = xasprintf("--max-input-size=%" PRId64, HARVEST_MAX_PACK_BYTES);
     AUTO_FREE char *packs = fs_join(path, "pack");
-    add_env(&env, path, a);
+    quarantine_add_env(&env, path, a->repo);
     struct gitrun g = {.git_dir = a->repo, .env = &env, .input_fd = pack_fd};
     const char *const *unpack = GIT_ARGS("unpack-objects", "-q", "--strict", limit);
     const char *const *index = GIT_ARGS("index-pack", "--strict", "--stdin", "--fix-thin", limit);
@@ -105,9 +105,9 @@ static bool move_folder(int from_root, int to_root, const char *name, struct err
     return true;
 }
 
-bool quarantine_migrate(const char *path, const struct wt_attempt *a, struct err *err)
+bool quarantine_migrate(const char *path, const char *common_dir, struct err *err)
 {
-    AUTO_FREE char *objects = fs_join(a->repo, "objects");
+    AUTO_FREE char *objects = fs_join(common_dir, "objects");
     AUTO_FD int from = fs_open_dir(AT_FDCWD, path, err);
     AUTO_FD int to = from < 0 ? -1 : fs_open_dir(AT_FDCWD, objects, err);
     if (to < 0)

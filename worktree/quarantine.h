@@ -10,13 +10,16 @@
 
 #include "worktree/worktree.h"
 
-/* Allocated: the folder for this attempt. */
-char *quarantine_path(const struct wt_attempt *a);
+/* Allocated: the folder for what `key` (an attempt's folder, a branch) names. */
+char *quarantine_path(const char *common_dir, const char *key);
+/* Environment in which git writes new objects to the quarantine and reads the repository's as well.
+ */
+void quarantine_add_env(struct strv *env, const char *path, const char *common_dir);
 /* Check the pack (from pack_fd's offset on) object by object and link by link, then that every tip
  * is whole. tips: one object name a line. */
 bool quarantine_fill(const char *path, const struct wt_attempt *a, int pack_fd, uint32_t n_objects,
                      const struct buf *tips, struct err *err) WARN_UNUSED;
 /* Move everything into the repository's objects; what is there already stays. May be run again. */
-bool quarantine_migrate(const char *path, const struct wt_attempt *a, struct err *err) WARN_UNUSED;
+bool quarantine_migrate(const char *path, const char *common_dir, struct err *err) WARN_UNUSED;
 
 #endif

@@ -1,0 +1,237 @@
+#include "fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* An attempt 1.1 with one commit, `one`, that changes src/one.c and adds new, harvested. */
+static void make_work(struct fixture *f, struct wt_attempt *a)
+{
+    AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
+    make_attempt(f, a, "1.1", true, WT_ENGINE_OVERLAY);
+    free(inside(f, a,
+                "echo changed >src/one.c && echo n >new && git add . && git commit -qm one && "
+                "echo m >>new && git commit -qam two"));
+    harvest(f, a, true, &h);
+}
+
+static bool try_merge(struct fixture *f, const char *into, enum wt_merge_how how, bool dry_run,
+                      struct wt_merge *ret, struct err *err)
+{
+    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    assert_ok(wt_repo_open(&repo, f->repo, err), err);
+    return wt_merge(ret, &repo, "headgate/1/1", into, how, NULL, dry_run, err);
+}
+
+#define WITH_WORK                                          \
+    struct fixture *f = *state;                            \
+    struct err err = ERR_INIT;                             \
+    AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT; \
+    AUTO_WT_MERGE struct wt_merge m = WT_MERGE_INIT;       \
+    make_work(f, &a)
+
+/* Everything that a refused or a dry merge must leave as it is. */
+static char *everything(const struct fixture *f)
+{
+    return sh(
+        f, f->repo,
+        "git for-each-ref; git symbolic-ref HEAD; git status --porcelain; cat .git/index | md5sum; "
+        "find . -path ./.git -prune -o -type f -print0 | sort -z | xargs -0 md5sum; "
+        "find .git/objects | sort");
+}
+
+static void fast_forwards_the_checkout(void **state)
+{
+    WITH_WORK;
+    in_repo(f, "echo local >untracked && echo edit >>run.sh");
+    assert_ok(try_merge(f, NULL, WT_MERGE_AUTO, false, &m, &err), &err);
+    assert_true(m.was_ff);
+    assert_null(m.note);
+    assert_text(sh(f, f->repo, "git rev-parse main headgate/1/1 | uniq"), m.commit);
+    assert_text(sh(f, f->repo, "git status --porcelain; cat src/one.c"),
+                " M run.sh\n?? untracked\nchanged");
+    wt_merge_release(&m);
+    assert_ok(try_merge(f, NULL, WT_MERGE_AUTO, false, &m, &err), &err);
+    assert_true(m.up_to_date);
+    assert_string_equal(m.commit, "");
+}
+
+static void makes_a_merge_commit(void **state)
+{
+    WITH_WORK;
+    in_repo(f, "echo p >person && git add person && git commit -qm person");
+    assert_ok(try_merge(f, NULL, WT_MERGE_AUTO, false, &m, &err), &err);
+    assert_false(m.was_ff);
+    assert_text(sh(f, f->repo,
+                   "git log --format='%%s/%%an/%%cn' -1 && git status --porcelain && "
+                   "git rev-parse HEAD^2 headgate/1/1 | uniq | wc -l && cat person new"),
+                "Merge branch 'headgate/1/1'/Person/Person\n1\np\nn\nm");
+    free(sh(f, f->repo, "git fsck --strict"));
+}
+
+static void merges_into_a_branch_that_is_nowhere(void **state)
+{
+    WITH_WORK;
+    in_repo(f, "git branch release && git commit -q --allow-empty -m p");
+    assert_ok(try_merge(f, "release", WT_MERGE_AUTO, false, &m, &err), &err);
+    assert_text(sh(f, f->repo,
+                   "git log -1 --format=%%s release; git log -1 --format=%%s main; "
+                   "git status --porcelain"),
+                "two\np");
+}
+
+static void merges_into_a_linked_worktree(void **state)
+{
+    WITH_WORK;
+    in_repo(f, "git branch side && git worktree add -q ../side side && cd ../side && echo s >s && "
+               "git add s && git commit -qm s");
+    assert_ok(try_merge(f, "side", WT_MERGE_AUTO, false, &m, &err), &err);
+    free(sh(f, f->root, "test -f side/new && test -z \"$(git -C side status --porcelain)\""));
+    wt_merge_release(&m);
+    free(sh(f, f->root,
+            "git -C repo branch gone && git -C repo worktree add -q ../gone gone && rm -r gone"));
+    assert_ok(try_merge(f, "gone", WT_MERGE_AUTO, false, &m, &err), &err);
+    assert_has(m.note, "the checkout did not");
+}
+
+static void squashes(void **state)
+{
+    WITH_WORK;
+    in_repo(f, "echo p >person && git add person && git commit -qm person");
+    assert_ok(try_merge(f, NULL, WT_MERGE_SQUASH, false, &m, &err), &err);
+    assert_text(sh(f, f->repo, "git log -1 --format=%%B; git rev-parse --short HEAD^@ | wc -l"),
+                "Squash headgate/1/1\n\n* one\n* two\n\n1");
+    bool is_merged = false;
+    assert_ok(wt_is_merged(&is_merged, &a, &err), &err);
+    assert_true(is_merged);
+}
+
+static void rebases(void **state)
+{
+    WITH_WORK;
+    in_repo(f, "echo p >person && git add person && git commit -qm person");
+    assert_ok(try_merge(f, NULL, WT_MERGE_REBASE, false, &m, &err), &err);
+    assert_text(sh(f, f->repo,
+                   "git log --format='%%s/%%an' && git diff --name-only headgate/1/1 && "
+                   "git status --porcelain"),
+                "two/Person\none/Person\nperson/Person\nfirst/Person\nperson");
+    free(sh(f, f->repo, "git fsck --strict"));
+    wt_merge_release(&m);
+    assert_ok(try_merge(f, NULL, WT_MERGE_REBASE, false, &m, &err), &err);
+    assert_true(m.up_to_date);
+}
+
+static void conflicts_change_nothing(void **state)
+{
+    WITH_WORK;
+    in_repo(f, "echo mine >src/one.c && git commit -qam mine");
+    AUTO_FREE char *before = everything(f);
+    for (int how = WT_MERGE_AUTO; how <= WT_MERGE_REBASE; how++) {
+        assert_ok(try_merge(f, NULL, (enum wt_merge_how)how, false, &m, &err), &err);
+        assert_int_equal(m.conflicts.n, 1);
+        assert_string_equal(m.conflicts.v[0], "src/one.c");
+        assert_string_equal(m.commit, "");
+        wt_merge_release(&m);
+    }
+    assert_text(everything(f), before);
+}
+
+static void local_changes_are_not_overwritten(void **state)
+{
+    WITH_WORK;
+    static const char *const changes[] = {
+        "echo mine >src/one.c",                           /* modified */
+        "echo mine >src/one.c && git add src/one.c",      /* staged */
+        "echo mine >new",                                 /* untracked */
+        "echo mine >new && echo new >>.git/info/exclude", /* ignored */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        in_repo(f, "%s", changes[i]);
+        AUTO_FREE char *before =
+            sh(f, f->repo, "git for-each-ref; git status --porcelain; cat src/one.c");
+        if (try_merge(f, NULL, WT_MERGE_AUTO, false, &m, &err))
+            fail_msg("merged over: %s", changes[i]);
+        assert_int_equal(err.code, ERR_REFUSED);
+        assert_text(sh(f, f->repo, "git for-each-ref; git status --porcelain; cat src/one.c"),
+                    before);
+        in_repo(f, "git reset -q --hard && rm -f new && : >.git/info/exclude");
+    }
+    in_repo(f, "echo mine >src/one.c");
+    assert_false(try_merge(f, NULL, WT_MERGE_AUTO, true, &m, &err));
+    assert_has(err.text, "src/one.c");
+}
+
+static void a_dry_run_changes_nothing(void **state)
+{
+    WITH_WORK;
+    in_repo(f, "echo p >person && git add person && git commit -qm person");
+    AUTO_FREE char *before = everything(f);
+    for (int how = WT_MERGE_AUTO; how <= WT_MERGE_REBASE; how++) {
+        assert_ok(try_merge(f, NULL, (enum wt_merge_how)how, true, &m, &err), &err);
+        assert_int_equal(strlen(m.commit), 40);
+        wt_merge_release(&m);
+    }
+    assert_text(everything(f), before);
+}
+
+static void says_what_is_missing(void **state)
+{
+    WITH_WORK;
+    assert_false(try_merge(f, "nowhere", WT_MERGE_AUTO, false, &m, &err));
+    assert_has(err.text, "no branch named nowhere");
+    in_repo(f, "git checkout -q --detach");
+    assert_false(try_merge(f, NULL, WT_MERGE_AUTO, false, &m, &err));
+    assert_has(err.text, "--into");
+    in_repo(f, "git switch -q main && git branch -D -q headgate/1/1");
+    assert_false(try_merge(f, NULL, WT_MERGE_AUTO, false, &m, &err));
+    assert_int_equal(err.code, ERR_NOT_FOUND);
+}
+
+static void the_persons_hooks_run(void **state)
+{
+    WITH_WORK;
+    in_repo(f, "printf '#!/bin/sh\\ntouch hook-ran\\n' >.git/hooks/post-merge && chmod +x "
+               ".git/hooks/post-merge");
+    assert_ok(try_merge(f, NULL, WT_MERGE_AUTO, false, &m, &err), &err);
+    free(sh(f, f->repo, "test -f hook-ran"));
+}
+
+static void diffs_between_trees(void **state)
+{
+    WITH_WORK;
+    AUTO_BUF struct buf out = BUF_INIT;
+    AUTO_FREE char *tip = sh(f, f->repo, "git rev-parse headgate/1/1");
+    /* None of these may run: a diff is shown before anybody has looked. */
+    in_repo(f, "git config diff.external 'touch ran' && git config diff.x.textconv 'touch ran' && "
+               "echo '* diff=x' >.git/info/attributes");
+    assert_ok(wt_diff(&out, a.repo, a.base, tip, WT_DIFF_NAMES, false, &err), &err);
+    assert_string_equal(out.ptr, "A\tnew\nM\tsrc/one.c\n");
+    buf_clear(&out);
+    assert_ok(wt_diff(&out, a.repo, a.base, tip, WT_DIFF_PATCH, false, &err), &err);
+    assert_has(out.ptr, "-one\n+changed\n");
+    buf_clear(&out);
+    assert_ok(wt_diff(&out, a.repo, a.base, tip, WT_DIFF_STAT, false, &err), &err);
+    assert_has(out.ptr, "2 files changed, 3 insertions(+), 1 deletion(-)");
+    buf_clear(&out);
+    assert_ok(wt_diff(&out, a.repo, a.base, tip, WT_DIFF_PATCH, true, &err), &err);
+    assert_has(out.ptr, "\033[");
+    assert_int_equal(sh_status(f, f->repo, "test -e ran -o -e .git/ran"), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(fast_forwards_the_checkout),
+        TEST(makes_a_merge_commit),
+        TEST(merges_into_a_branch_that_is_nowhere),
+        TEST(merges_into_a_linked_worktree),
+        TEST(squashes),
+        TEST(rebases),
+        TEST(conflicts_change_nothing),
+        TEST(local_changes_are_not_overwritten),
+        TEST(a_dry_run_changes_nothing),
+        TEST(says_what_is_missing),
+        TEST(the_persons_hooks_run),
+        TEST(diffs_between_trees),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+/*
+ * clean: base checkouts that no attempt stands on any more.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+#include "worktree/basetree.h"
+#include "worktree/record.h"
+
+enum { WALK_DEPTH = 256 };
+
+/* The lower layers of all attempts. A record that cannot be read stops the cleaning: it may name
+ * any base. */
+static bool list_used(struct strv *used, const char *attempts_dir, struct err *err)
+{
+    AUTO_DIR DIR *dir = opendir(attempts_dir);
+    if (!dir)
+        return errno == ENOENT || err_sys(err, errno, "cannot list %s", attempts_dir);
+    static const char *const names[] = {RECORD_ATTEMPT, RECORD_JOURNAL};
+    for (const struct dirent *e; (e = readdir(dir));) {
+        if (*e->d_name == '.')
+            continue;
+        AUTO_FREE char *path = fs_join(attempts_dir, e->d_name);
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+            AUTO_STRV struct strv record = STRV_INIT;
+            bool is_found;
+            if (!record_load(&record, &is_found, path, names[i], err))
+                return false;
+            if (is_found && *record_get(&record, "lower"))
+                strv_push(used, record_get(&record, "lower"));
+        }
+    }
+    return true;
+}
+
+static int64_t count_bytes(int dirfd, int depth)
+{
+    int64_t total = 0;
+    int copy = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);
+    AUTO_DIR DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    for (const struct dirent *e; dir && depth < WALK_DEPTH && (e = readdir(dir));) {
+        struct stat st;
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            fstatat(dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        total += (int64_t)st.st_blocks * 512;
+        if (!S_ISDIR(st.st_mode))
+            continue;
+        AUTO_FD int fd = openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0)
+            total += count_bytes(fd, depth + 1);
+    }
+    return total;
+}
+
+static int64_t folder_bytes(const char *path)
+{
+    AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? 0 : count_bytes(fd, 0);
+}
+
+/* Under the base's lock: an attempt that is being made on it holds the lock until it is on record.
+ */
+static bool clean_one(struct strv *ret, const char *bases_dir, const char *attempts_dir,
+                      const char *key, bool dry_run, struct err *err)
+{
+    AUTO_FD int lock = -1;
+    AUTO_STRV struct strv used = STRV_INIT;
+    AUTO_FREE char *path = fs_join(bases_dir, key);
+    AUTO_FREE char *tree = fs_join(path, "tree");
+    AUTO_FREE char *lock_path = xasprintf("%s.lock", path);
+    if (!basetree_lock(&lock, bases_dir, key, true, err))
+        return false;
+    if (lock < 0)
+        return true;
+    if (!list_used(&used, attempts_dir, err))
+        return false;
+    if (strv_has(&used, tree))
+        return true;
+    strv_pushf(ret, "%s\t%" PRId64, path, folder_bytes(path));
+    if (dry_run)
+        return true;
+    /* Under another name first: a base that has its name is whole. */
+    AUTO_FREE char *doomed = xasprintf("%s.new", path);
+    if (!fs_remove_tree(AT_FDCWD, doomed, err))
+        return false;
+    if (rename(path, doomed) != 0)
+        return err_sys(err, errno, "cannot remove %s", path);
+    unlink(lock_path);
+    return fs_remove_tree(AT_FDCWD, doomed, err);
+}
+
+/* "<oid>-<8 hex>", of a whole base. */
+static bool is_base(const char *name)
+{
+    size_t hex = strspn(name, "0123456789abcdef");
+    return (hex == 40 || hex == 64) && name[hex] == '-' && strlen(name + hex + 1) == 8;
+}
+
+bool wt_clean_bases(struct strv *ret, const char *bases_dir, const char *attempts_dir, bool dry_run,
+                    struct err *err)
+{
+    AUTO_DIR DIR *dir = opendir(bases_dir);
+    if (!dir)
+        return errno == ENOENT || err_sys(err, errno, "cannot list %s", bases_dir);
+    for (const struct dirent *e; (e = readdir(dir));)
+        if (is_base(e->d_name) && !clean_one(ret, bases_dir, attempts_dir, e->d_name, dry_run, err))
+            return false;
+    return true;
+}

@@ -1,0 +1,164 @@
+/*
+ * discard: an attempt is removed, and work that is nowhere else is not, unless told.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+#include "worktree/attempt.h"
+#include "worktree/fault.h"
+#include "worktree/gitrun.h"
+#include "worktree/record.h"
+#include "worktree/refs.h"
+#include "worktree/repo.h"
+
+enum { WALK_DEPTH = 256 };
+
+/* Commits of the attempt that no branch of the person's, here or on a remote, contains. */
+static bool count_lost(int64_t *ret, const struct wt_attempt *a, struct err *err)
+{
+    AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
+    AUTO_BUF struct buf input = BUF_INIT;
+    AUTO_BUF struct buf count = BUF_INIT;
+    if (!refs_list_attempt(&refs, a->repo, a->branch, err))
+        return false;
+    AUTO_FREE char *merged = xasprintf(REFS_OWN "%s/merged", refs_attempt_part(a->branch));
+    for (size_t i = 0; i < refs.n; i++) {
+        const char *name = refs.v[i].name;
+        if (strncmp(name, REFS_KEEP, strlen(REFS_KEEP)) != 0)
+            buf_addf(&input, "%s%s\n", strcmp(name, merged) == 0 ? "^" : "", refs.v[i].oid);
+    }
+    buf_addf(&input, "^%s\n", a->base);
+    struct gitrun g = {.git_dir = a->repo, .input = input.ptr, .input_len = input.len};
+    if (!gitrun_line(&count, &g,
+                     GIT_ARGS("rev-list", "--count", "--ignore-missing", "--stdin", "--not",
+                              "--exclude=" BRANCH_PREFIX "*", "--branches", "--remotes"),
+                     err))
+        return false;
+    *ret = strtoll(count.ptr, NULL, 10);
+    return true;
+}
+
+bool wt_is_merged(bool *ret, const struct wt_attempt *a, struct err *err)
+{
+    int64_t lost = 0;
+    if (!count_lost(&lost, a, err))
+        return false;
+    *ret = lost == 0;
+    return true;
+}
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
+}
+
+/* Whether anything below the open folder changed after that moment. The change time is the kernel's
+ * own: an agent cannot set it. What cannot be looked at counts as changed. */
+static bool changed_since(int dirfd, const struct timespec *when, int depth)
+{
+    int copy = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);
+    AUTO_DIR DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    if (!dir || depth > WALK_DEPTH)
+        return true;
+    for (const struct dirent *e; (e = readdir(dir));) {
+        struct stat st;
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        if (fstatat(dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || is_later(&st.st_ctim, when))
+            return true;
+        if (!S_ISDIR(st.st_mode))
+            continue;
+        AUTO_FD int fd = openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || changed_since(fd, when, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+static bool folder_changed_since(const char *path, const struct timespec *when)
+{
+    AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd >= 0 ? changed_since(fd, when, 0) : errno != ENOENT;
+}
+
+/* The last moment at which everything was known: the last harvest with a snapshot, else the
+ * creation. */
+static bool known_moment(struct timespec *ret, const struct wt_attempt *a, struct err *err)
+{
+    static const char *const names[] = {"harvested", RECORD_ATTEMPT};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        AUTO_FREE char *path = fs_join(a->dir, names[i]);
+        struct stat st;
+        if (stat(path, &st) == 0) {
+            *ret = st.st_mtim;
+            return true;
+        }
+    }
+    return err_set(err, ERR_NOT_FOUND, "there is no worktree of an attempt in %s", a->dir);
+}
+
+static bool refuse_unharvested(const struct wt_attempt *a, struct err *err)
+{
+    struct timespec when;
+    if (!known_moment(&when, a, err))
+        return false;
+    if (!folder_changed_since(a->upper ? a->upper : a->tree, &when) &&
+        !folder_changed_since(a->gitdir, &when))
+        return true;
+    return err_set(err, ERR_REFUSED,
+                   "attempt %s has work that was not brought home yet; wait for it to end, or "
+                   "discard it with --force",
+                   a->id);
+}
+
+static bool refuse_unmerged(const struct wt_attempt *a, struct err *err)
+{
+    int64_t lost = 0;
+    if (!count_lost(&lost, a, err))
+        return false;
+    return lost == 0 ||
+           err_set(err, ERR_REFUSED,
+                   "attempt %s has %" PRId64 " commit%s in no other branch; merge %s, or discard "
+                   "it with --force",
+                   a->id, lost, lost == 1 ? "" : "s", lost == 1 ? "it" : "them");
+}
+
+/* git would be left with a checkout of nothing. */
+static bool refuse_checked_out(const struct wt_attempt *a, struct err *err)
+{
+    AUTO_FREE char *full = xasprintf("refs/heads/%s", a->branch);
+    char *path = NULL;
+    if (!repo_checkout_of(&path, a->repo, full, err))
+        return false;
+    if (!path)
+        return true;
+    AUTO_FREE char *held = path;
+    AUTO_FREE char *shown = text_clean(held);
+    return err_set(err, ERR_REFUSED,
+                   "the branch %s is checked out at %s; switch to another branch there first",
+                   a->branch, shown);
+}
+
+bool wt_discard(const struct wt_attempt *a, bool force, struct err *err)
+{
+    bool has_repo = fs_is_dir(a->repo);
+    if (!has_repo && !force)
+        return err_set(err, ERR_REFUSED,
+                       "the repository of attempt %s is gone (%s); discard it with --force", a->id,
+                       a->repo);
+    if (!force && (!refuse_unharvested(a, err) || !refuse_unmerged(a, err)))
+        return false;
+    if (has_repo && !refuse_checked_out(a, err))
+        return false;
+    return attempt_begin(a, OP_DISCARD, NULL, err) && wt_fault(err) &&
+           attempt_finish_discard(a, err);
+}

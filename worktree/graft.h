@@ -1,0 +1,36 @@
+/*
+ * graft: new commits for a merge, made from objects alone; no worktree and no index has a part in
+ * it.
+ *
+ * Everything is written to a quarantine first, so that conflicts and a dry run leave nothing
+ * behind.
+ */
+#ifndef WORKTREE_GRAFT_H
+#define WORKTREE_GRAFT_H
+
+#include "runner/base/buf.h"
+#include "runner/base/strv.h"
+
+struct graft {
+    const char *common_dir;
+    const struct strv *env; /* quarantine_add_env */
+    bool is_signed;         /* the person signs commits */
+    char target[65], tip[65];
+};
+
+/* Merge two commits' trees. *ret_tree is untouched when conflicts (paths) are appended. */
+bool graft_merge_trees(char ret_tree[65], struct strv *conflicts, const struct graft *g,
+                       const char *ours, const char *theirs, struct err *err) WARN_UNUSED;
+/* A commit by the person; parent2 NULL: none. */
+bool graft_commit(char ret_oid[65], const struct graft *g, const char *tree, const char *parent,
+                  const char *parent2, const char *message, struct err *err) WARN_UNUSED;
+/* The tip's own commits on top of the target, one by one, with their authors and messages: as `git
+ * rebase` does it, without merges, without those that the target has already. *ret_oid is the
+ * target when none is left. */
+bool graft_rebase(char ret_oid[65], struct strv *conflicts, const struct graft *g,
+                  struct err *err) WARN_UNUSED;
+/* The tree of a commit. */
+bool graft_tree_of(char ret_tree[65], const struct graft *g, const char *commit,
+                   struct err *err) WARN_UNUSED;
+
+#endif

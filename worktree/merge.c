@@ -1,0 +1,326 @@
+/*
+ * merge: an attempt's branch into a branch of the person's. The new commit is computed from
+ * objects; then there is one effect: the branch moves by compare-and-swap, or, where it is checked
+ * out, `git merge --ff-only` updates that checkout as the person's own git would. Before it nothing
+ * has changed, so there is nothing to undo.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+#include "worktree/fault.h"
+#include "worktree/gitcfg.h"
+#include "worktree/gitrun.h"
+#include "worktree/graft.h"
+#include "worktree/quarantine.h"
+#include "worktree/refs.h"
+#include "worktree/repo.h"
+
+struct merging {
+    const struct wt_repo *repo;
+    const char *branch;
+    enum wt_merge_how how;
+    const char *message; /* NULL: a default */
+    char *into;          /* short name of the target */
+    char *target_ref;
+    char *checkout; /* where the target is checked out, NULL: nowhere */
+    char *quarantine;
+    struct strv env;
+    struct graft graft;
+    struct wt_merge result;
+};
+
+static void merging_release(struct merging *m)
+{
+    struct err ignored = ERR_INIT;
+    if (m->quarantine && !fs_remove_tree(AT_FDCWD, m->quarantine, &ignored))
+        m->quarantine[0] = '\0'; /* under a name that git's own prune clears away */
+    free(m->into);
+    free(m->target_ref);
+    free(m->checkout);
+    free(m->quarantine);
+    strv_release(&m->env);
+    wt_merge_release(&m->result);
+}
+
+#define AUTO_MERGING __attribute__((cleanup(merging_release)))
+
+void wt_merge_release(struct wt_merge *m)
+{
+    strv_release(&m->conflicts);
+    free(m->note);
+    *m = (struct wt_merge)WT_MERGE_INIT;
+}
+
+/* The branch of the main checkout, or of a bare repository's HEAD. */
+static bool default_target(struct merging *m, struct err *err)
+{
+    AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
+    struct gitrun g = {.git_dir = m->repo->common_dir};
+    if (!gitrun(&r, &g, GIT_ARGS("symbolic-ref", "-q", "--short", "HEAD"), err))
+        return false;
+    buf_rtrim(&r.out);
+    if (r.status != 0)
+        return err_set(
+            err, ERR_USAGE,
+            "the main checkout is on no branch; say which one to merge into with --into");
+    m->into = xstrdup(r.out.ptr);
+    return true;
+}
+
+static bool take_branch(char ret[65], const struct ref_list *refs, const char *full,
+                        const char *name, struct err *err)
+{
+    const char *oid = refs_oid(refs, full);
+    if (!*oid) {
+        AUTO_FREE char *shown = text_clean(name);
+        return err_set(err, ERR_NOT_FOUND, "there is no branch named %s", shown);
+    }
+    memcpy(ret, oid, strlen(oid) + 1);
+    return true;
+}
+
+static bool look(struct merging *m, const char *into, struct err *err)
+{
+    AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
+    AUTO_GITCFG struct gitcfg cfg = GITCFG_INIT;
+    AUTO_FREE char *source = xasprintf("refs/heads/%s", m->branch);
+    if (into)
+        m->into = xstrdup(into);
+    else if (!default_target(m, err))
+        return false;
+    m->target_ref = xasprintf("refs/heads/%s", m->into);
+    if (strcmp(m->target_ref, source) == 0)
+        return err_set(err, ERR_USAGE, "a branch is not merged into itself; use --into");
+    const char *common = m->repo->common_dir;
+    if (!refs_list(&refs, common, GIT_ARGS(source, m->target_ref), err) ||
+        !take_branch(m->graft.tip, &refs, source, m->branch, err) ||
+        !take_branch(m->graft.target, &refs, m->target_ref, m->into, err) ||
+        !repo_checkout_of(&m->checkout, common, m->target_ref, err) ||
+        !gitcfg_load(&cfg, common, err))
+        return false;
+    m->graft.is_signed = gitcfg_bool(&cfg, "commit.gpgsign", false);
+    m->graft.common_dir = common;
+    m->graft.env = &m->env;
+    return true;
+}
+
+/* New objects go here first. The name has the process and the branch in it: a leftover is nobody
+ * else's. */
+static bool make_quarantine(struct merging *m, struct err *err)
+{
+    AUTO_FREE char *key = xasprintf("merge %s into %s by %d", m->branch, m->into, (int)getpid());
+    m->quarantine = quarantine_path(m->repo->common_dir, key);
+    quarantine_add_env(&m->env, m->quarantine, m->repo->common_dir);
+    return fs_remove_tree(AT_FDCWD, m->quarantine, err) && fs_mkdirs(m->quarantine, 0755, err);
+}
+
+/* How many commits only the target has, and only the tip. */
+static bool count_sides(const struct merging *m, long *ret_target, long *ret_tip, struct err *err)
+{
+    AUTO_BUF struct buf out = BUF_INIT;
+    AUTO_FREE char *range = xasprintf("%s...%s", m->graft.target, m->graft.tip);
+    struct gitrun g = {.git_dir = m->repo->common_dir};
+    if (!gitrun_line(&out, &g, GIT_ARGS("rev-list", "--left-right", "--count", range), err))
+        return false;
+    char *rest;
+    *ret_target = strtol(out.ptr, &rest, 10);
+    *ret_tip = strtol(rest, NULL, 10);
+    return true;
+}
+
+static char *squash_message(const struct merging *m)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_FREE char *range = xasprintf("%s..%s", m->graft.target, m->graft.tip);
+    struct gitrun g = {.git_dir = m->repo->common_dir};
+    struct err ignored = ERR_INIT; /* then without the list */
+    buf_addf(&text, "Squash %s\n\n", m->branch);
+    if (!gitrun_out(&text, &g,
+                    GIT_ARGS("log", "--reverse", "--max-count=200", "--format=* %s", range),
+                    &ignored))
+        return xasprintf("Squash %s", m->branch);
+    return buf_steal(&text);
+}
+
+static char *merge_message(const struct merging *m)
+{
+    bool is_default = strcmp(m->into, "main") == 0 || strcmp(m->into, "master") == 0;
+    if (is_default)
+        return xasprintf("Merge branch '%s'", m->branch);
+    return xasprintf("Merge branch '%s' into %s", m->branch, m->into);
+}
+
+static bool make_merge(struct merging *m, char ret_new[65], struct err *err)
+{
+    struct graft *g = &m->graft;
+    char tree[65];
+    AUTO_FREE char *message = m->message ? xstrdup(m->message) : merge_message(m);
+    if (!graft_merge_trees(tree, &m->result.conflicts, g, g->target, g->tip, err))
+        return false;
+    return m->result.conflicts.n > 0 ||
+           graft_commit(ret_new, g, tree, g->target, g->tip, message, err);
+}
+
+static bool make_squash(struct merging *m, bool is_ahead, char ret_new[65], struct err *err)
+{
+    struct graft *g = &m->graft;
+    char tree[65], target_tree[65];
+    if (!graft_tree_of(target_tree, g, g->target, err) ||
+        !(is_ahead ? graft_tree_of(tree, g, g->tip, err)
+                   : graft_merge_trees(tree, &m->result.conflicts, g, g->target, g->tip, err)))
+        return false;
+    if (m->result.conflicts.n > 0)
+        return true;
+    if (strcmp(tree, target_tree) == 0) {
+        memcpy(ret_new, g->target, sizeof(g->target));
+        return true;
+    }
+    AUTO_FREE char *message = m->message ? xstrdup(m->message) : squash_message(m);
+    return graft_commit(ret_new, g, tree, g->target, NULL, message, err);
+}
+
+/* The commit that the target is to become; the target itself when there is nothing to do. */
+static bool compute(struct merging *m, char ret_new[65], struct err *err)
+{
+    long target_only = 0, tip_only = 0;
+    if (!count_sides(m, &target_only, &tip_only, err))
+        return false;
+    if (tip_only == 0) {
+        memcpy(ret_new, m->graft.target, sizeof(m->graft.target));
+        return true;
+    }
+    bool is_ahead = target_only == 0;
+    if (is_ahead && m->how != WT_MERGE_SQUASH) {
+        m->result.was_ff = true;
+        memcpy(ret_new, m->graft.tip, sizeof(m->graft.tip));
+        return true;
+    }
+    switch (m->how) {
+    case WT_MERGE_AUTO:
+        return make_merge(m, ret_new, err);
+    case WT_MERGE_SQUASH:
+        return make_squash(m, is_ahead, ret_new, err);
+    case WT_MERGE_REBASE:
+        return graft_rebase(ret_new, &m->result.conflicts, &m->graft, err);
+    }
+    return err_set(err, ERR_INTERNAL, "unknown way to merge");
+}
+
+static bool refuse(const struct merging *m, const struct err *why, struct err *err)
+{
+    AUTO_FREE char *shown = text_clean(m->checkout);
+    return err_set(err, ERR_REFUSED,
+                   "the checkout at %s cannot be updated, nothing was changed: %s", shown,
+                   why->text);
+}
+
+/* Ask git, with a copy of the checkout's index, whether local changes would be overwritten. */
+static bool check_checkout(const struct merging *m, const char *new_oid, struct err *err)
+{
+    AUTO_BUF struct buf index = BUF_INIT;
+    AUTO_BUF struct buf ignored = BUF_INIT;
+    AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
+    AUTO_FREE char *copy = fs_join(m->quarantine, "index");
+    struct gitrun there = {.cwd = m->checkout};
+    struct gitrun dry = {.cwd = m->checkout, .index_file = copy, .env = &m->env};
+    struct err why = ERR_INIT;
+    if (!gitrun_line(&index, &there,
+                     GIT_ARGS("rev-parse", "--path-format=absolute", "--git-path", "index"), err) ||
+        (fs_exists(index.ptr) && !fs_copy_file(AT_FDCWD, index.ptr, AT_FDCWD, copy, err)) ||
+        !gitrun(&r, &dry, GIT_ARGS("update-index", "-q", "--refresh"), err))
+        return false;
+    return gitrun_out(&ignored, &dry,
+                      GIT_ARGS("read-tree", "-n", "-u", "-m", m->graft.target, new_oid), &why) ||
+           refuse(m, &why, err);
+}
+
+static bool update_checkout(const struct merging *m, const char *new_oid, struct err *err)
+{
+    AUTO_BUF struct buf ignored = BUF_INIT;
+    struct err why = ERR_INIT;
+    struct gitrun g = {.cwd = m->checkout, .as_person = true};
+    const char *const *args = GIT_ARGS("merge", "--ff-only", "--no-overwrite-ignore",
+                                       "--no-autostash", "--no-stat", "--quiet", new_oid);
+    return gitrun_out(&ignored, &g, args, &why) || refuse(m, &why, err);
+}
+
+static bool move_ref(const struct merging *m, const char *new_oid, struct err *err)
+{
+    AUTO_BUF struct buf tx = BUF_INIT;
+    AUTO_FREE char *reason = xasprintf("headgate: merge %s", m->branch);
+    struct err why = ERR_INIT;
+    refs_tx_set(&tx, m->target_ref, new_oid, m->graft.target);
+    if (refs_tx_run(&tx, m->repo->common_dir, reason, &why))
+        return true;
+    return err_set(err, ERR_CONFLICT, "the branch %s could not be moved, nothing was changed: %s",
+                   m->into, why.text);
+}
+
+/* A squash or a rebase leaves the tip outside every branch: this tells discard that it is not lost.
+ */
+static void remember(const struct merging *m)
+{
+    const char *part = refs_attempt_part(m->branch);
+    if (!part || m->result.was_ff || m->how == WT_MERGE_AUTO)
+        return;
+    AUTO_BUF struct buf tx = BUF_INIT;
+    AUTO_FREE char *name = xasprintf(REFS_OWN "%s/merged", part);
+    struct err ignored = ERR_INIT; /* then discard asks once more than it must */
+    refs_tx_set(&tx, name, m->graft.tip, NULL);
+    if (!refs_tx_run(&tx, m->repo->common_dir, "headgate: merged", &ignored))
+        return;
+}
+
+static bool apply(struct merging *m, const char *new_oid, bool dry_run, struct err *err)
+{
+    bool is_there = m->checkout && fs_is_dir(m->checkout);
+    if (is_there && !check_checkout(m, new_oid, err))
+        return false;
+    if (dry_run)
+        return true;
+    if (!wt_fault(err) || !quarantine_migrate(m->quarantine, m->repo->common_dir, err) ||
+        !wt_fault(err) ||
+        !(is_there ? update_checkout(m, new_oid, err) : move_ref(m, new_oid, err)))
+        return false;
+    if (m->checkout && !is_there) {
+        AUTO_FREE char *shown = text_clean(m->checkout);
+        m->result.note = xasprintf("the ref moved, the checkout did not: %s is not there", shown);
+    }
+    remember(m);
+    return true;
+}
+
+bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const char *branch,
+              const char *into, enum wt_merge_how how, const char *message, bool dry_run,
+              struct err *err)
+{
+    AUTO_MERGING struct merging m = {
+        .repo = repo,
+        .branch = branch,
+        .how = how,
+        .message = message,
+        .env = STRV_INIT,
+        .result = WT_MERGE_INIT,
+    };
+    char new_oid[65] = "";
+    if (!look(&m, into, err) || !make_quarantine(&m, err) || !wt_fault(err) ||
+        !compute(&m, new_oid, err))
+        return false;
+    if (m.result.conflicts.n == 0) {
+        m.result.up_to_date = strcmp(new_oid, m.graft.target) == 0;
+        if (!m.result.up_to_date) {
+            memcpy(m.result.commit, new_oid, sizeof(new_oid));
+            if (!apply(&m, new_oid, dry_run, err))
+                return false;
+        }
+    }
+    *ret = m.result;
+    m.result = (struct wt_merge)WT_MERGE_INIT;
+    return true;
+}
