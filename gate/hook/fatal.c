@@ -50,10 +50,11 @@ static bool is_harmless(int number)
 
 void fatal_init(void)
 {
-    /* A descriptor that is missing would be the next one opened: the socket as standard output. */
+    /* A descriptor that is missing would be the next one opened: the socket as standard output. Its
+     * stand-in is read-only, so that a denial that nobody can read is a failure and ends with 2. */
     int fd;
     do
-        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0)
         close(fd);

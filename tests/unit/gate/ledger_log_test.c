@@ -1,0 +1,148 @@
+/* The chained log: append-only, and any changed, missing or reordered row is found. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "runner/base/mem.h"
+#include "store.h"
+
+static struct err err;
+
+static void fill(struct db *db, int n)
+{
+    for (int i = 1; i <= n; i++) {
+        AUTO_JSON json_t *body = json_pack("{s:i, s:s}", "n", i, "a", "ü");
+        assert_true(ledger_log(db, "test.row", body, 1000 + i, &err));
+    }
+}
+
+static void expect(struct db *db, int64_t rows, int64_t bad, const char *word)
+{
+    int64_t got_rows, got_bad;
+    char tail[DIGEST_HEX_SIZE];
+    AUTO_BUF struct buf why = BUF_INIT;
+    assert_true(ledger_verify(&got_rows, &got_bad, &why, tail, db, &err));
+    assert_int_equal(got_bad, bad);
+    assert_int_equal(got_rows, rows);
+    if (!strstr(why.ptr, word))
+        fail_msg("[%s], not [%s]", why.ptr, word);
+}
+
+static void is_whole(void **state)
+{
+    struct store *s = *state;
+    char tail[DIGEST_HEX_SIZE] = "x", later[DIGEST_HEX_SIZE];
+    int64_t rows, bad;
+    AUTO_BUF struct buf why = BUF_INIT;
+    assert_true(ledger_verify(&rows, &bad, &why, tail, s->db, &err));
+    assert_int_equal(rows, 0);
+    assert_string_equal(tail, "");
+    fill(s->db, 5);
+    expect(s->db, 5, 0, "");
+    assert_true(ledger_verify(&rows, &bad, &why, tail, s->db, &err));
+    assert_true(digest_is_hex(tail));
+    fill(s->db, 1);
+    assert_true(ledger_verify(&rows, &bad, &why, later, s->db, &err));
+    assert_string_not_equal(tail, later);
+    AUTO_JSON json_t *list = NULL;
+    assert_true(ledger_log_list(&list, s->db, 4, 1, &err));
+    assert_int_equal(json_array_size(list), 1);
+    json_t *row = json_array_get(list, 0);
+    assert_int_equal(jx_int(row, "seq", 0), 5);
+    assert_string_equal(jx_str(row, "hash", ""), tail);
+    assert_string_equal(jx_str(row, "kind", ""), "test.row");
+    assert_int_equal(jx_int(jx_obj(row, "body"), "n", 0), 5);
+    assert_int_equal(jx_int(row, "at_ms", 0), 1005);
+}
+
+static void is_append_only(void **state)
+{
+    struct store *s = *state;
+    static const char *const statements[] = {
+        "UPDATE log SET body = 'x' WHERE seq = 2",
+        "UPDATE log SET seq = 9 WHERE seq = 2",
+        "DELETE FROM log WHERE seq = 2",
+        "DELETE FROM log",
+        "INSERT INTO log VALUES(9, 1, 'k', 'b', 'p', 'h')",
+        "INSERT INTO log VALUES(2, 1, 'k', 'b', 'p', 'h')",
+        "INSERT OR REPLACE INTO log VALUES(2, 1, 'k', 'b', 'p', 'h')",
+        "REPLACE INTO log VALUES(3, 1, 'k', 'b', 'p', 'h')",
+    };
+    fill(s->db, 3);
+    for (size_t i = 0; i < ARRAY_LEN(statements); i++)
+        if (db_exec(s->db, statements[i], &err))
+            fail_msg("%s was done", statements[i]);
+    expect(s->db, 3, 0, "");
+}
+
+/* With the triggers gone, as somebody with the file in hand could have it. */
+static void finds_tampering(void **state)
+{
+    static const struct {
+        const char *sql;
+        int64_t rows, bad;
+        const char *word;
+    } cases[] = {
+        {"UPDATE log SET body = replace(body, '3', '4') WHERE seq = 3", 3, 3, "changed"},
+        {"UPDATE log SET at_ms = 7 WHERE seq = 3", 3, 3, "changed"},
+        {"UPDATE log SET kind = 'x' WHERE seq = 5", 5, 5, "changed"},
+        {"UPDATE log SET body = body || ' ' WHERE seq = 1", 1, 1, "changed"},
+        {"UPDATE log SET hash = substr(hash, 2) || '0' WHERE seq = 2", 2, 2, "changed"},
+        {"UPDATE log SET prev = '' WHERE seq = 2", 2, 2, "follow"},
+        {"DELETE FROM log WHERE seq = 3", 3, 4, "missing"},
+        {"DELETE FROM log WHERE seq = 1", 1, 2, "missing"},
+        {"DELETE FROM log WHERE seq = 3; UPDATE log SET seq = seq - 1 WHERE seq > 3", 3, 3,
+         "follow"},
+        {"UPDATE log SET seq = -1 WHERE seq = 2; UPDATE log SET seq = 2 WHERE seq = 3;"
+         "UPDATE log SET seq = 3 WHERE seq = -1",
+         2, 2, "follow"},
+        {"INSERT INTO log SELECT 6, at_ms, kind, body, prev, hash FROM log WHERE seq = 5", 6, 6,
+         "follow"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        void *own;
+        store_set_up(&own);
+        struct store *s = own;
+        fill(s->db, 5);
+        assert_true(db_exec(s->db,
+                            "DROP TRIGGER log_no_update; DROP TRIGGER log_no_delete;"
+                            "DROP TRIGGER log_in_order",
+                            &err));
+        if (!db_exec(s->db, cases[i].sql, &err))
+            fail_msg("%s", err.text);
+        expect(s->db, cases[i].rows, cases[i].bad, cases[i].word);
+        store_tear_down(&own);
+    }
+}
+
+/* Known and said: a cut tail shows only against a hash kept elsewhere. */
+static void a_cut_tail_shows_against_the_anchor(void **state)
+{
+    struct store *s = *state;
+    char before[DIGEST_HEX_SIZE], after[DIGEST_HEX_SIZE];
+    int64_t rows, bad;
+    AUTO_BUF struct buf why = BUF_INIT;
+    fill(s->db, 5);
+    assert_true(ledger_verify(&rows, &bad, &why, before, s->db, &err));
+    assert_true(db_exec(s->db, "DROP TRIGGER log_no_delete; DELETE FROM log WHERE seq = 5", &err));
+    assert_true(ledger_verify(&rows, &bad, &why, after, s->db, &err));
+    assert_int_equal(bad, 0);
+    assert_string_not_equal(before, after);
+}
+
+#define LEDGER_TEST(f) cmocka_unit_test_setup_teardown(f, store_set_up, store_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LEDGER_TEST(is_whole),
+        LEDGER_TEST(is_append_only),
+        cmocka_unit_test(finds_tampering),
+        LEDGER_TEST(a_cut_tail_shows_against_the_anchor),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
