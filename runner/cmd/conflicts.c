@@ -156,7 +156,20 @@ static bool open_attempts(struct strv *ret, struct client *c, struct err *err)
     return true;
 }
 
-static bool conflicts(char **argv, struct err *err)
+static bool any_conflict(const json_t *trials)
+{
+    size_t i;
+    const json_t *trial;
+    json_array_foreach(trials, i, trial)
+    {
+        if (json_array_size(jx_arr(trial, "conflicts")) > 0)
+            return true;
+    }
+    return false;
+}
+
+/* *ret_any: for the exit code, so that scripts can ask. */
+static bool conflicts(bool *ret_any, char **argv, struct err *err)
 {
     bool json = false;
     const char *into = NULL;
@@ -178,6 +191,7 @@ static bool conflicts(char **argv, struct err *err)
     gather(&found, attempts);
     if (!try_all(trials, &found, into, err))
         return false;
+    *ret_any = any_conflict(trials);
     if (json)
         return out_json(trials, err);
     out_print(&p);
@@ -189,5 +203,7 @@ int cmd_conflicts(int argc, char **argv)
 {
     (void)argc;
     struct err err = ERR_INIT;
-    return cmd_exit(conflicts(argv, &err), &err);
+    bool any = false;
+    int status = cmd_exit(conflicts(&any, argv, &err), &err);
+    return status == 0 && any ? 1 : status;
 }

@@ -3,6 +3,8 @@
 #include "runner/cmd/out.h"
 #include "runner/server/server.h"
 
+#include <inttypes.h>
+
 #include "runner/base/mem.h"
 
 static bool stop_server(struct err *err)
@@ -21,21 +23,45 @@ static bool stop_server(struct err *err)
            out_write(stopped, sizeof(stopped) - 1, err);
 }
 
+static bool print_status(bool json, struct err *err)
+{
+    AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_JSON json_t *result = NULL;
+    bool is_running;
+    if (!client_open_running(&c, &is_running, err))
+        return false;
+    if (!is_running)
+        return err_set(err, ERR_NOT_FOUND, "no server runs; the next command starts one");
+    if (!client_call(&result, &c, "server.info", NULL, err))
+        return false;
+    if (json)
+        return out_json(result, err);
+    AUTO_BUF struct buf text = BUF_INIT;
+    buf_addf(&text, "server %s runs with pid %" PRId64 ": %" PRId64 " attempts active, %" PRId64 " queued\n",
+             jx_str(result, "version", "?"), jx_int(result, "pid", 0), jx_int(result, "active", 0),
+             jx_int(result, "queued", 0));
+    return out_buf(&text, err);
+}
+
 int cmd_serve(int argc, char **argv)
 {
     (void)argc;
-    bool foreground = false, stop = false;
+    bool foreground = false, stop = false, status = false, json = false;
     const struct opt table[] = {
         {0, "foreground", OPT_FLAG, &foreground, NULL, "stay, and tell on standard error", 0, 0},
         {0, "stop", OPT_FLAG, &stop, NULL, "ask the running server to end; attempts go on", 0, 0},
+        {0, "status", OPT_FLAG, &status, NULL, "say whether a server runs, and its pid", 0, 0},
+        {0, "json", OPT_FLAG, &json, NULL, "print JSON (with --status)", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     struct err err = ERR_INIT;
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 0, &err))
         return cmd_exit(false, &err);
-    if (stop && foreground)
-        return cmd_exit(cmd_usage(argv[0], "--stop and --foreground exclude each other", &err),
-                        &err);
+    if (stop + foreground + status > 1)
+        return cmd_exit(
+            cmd_usage(argv[0], "--stop, --status and --foreground exclude each other", &err), &err);
+    if (status)
+        return cmd_exit(print_status(json, &err), &err);
     if (stop)
         return cmd_exit(stop_server(&err), &err);
     const struct server_options options = {.foreground = foreground};

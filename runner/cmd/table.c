@@ -67,6 +67,6 @@ const struct command commands[] = {
     {"doctor", cmd_doctor, "say which layers hold on this machine, by trying them",
      "[--json] [--require LAYER,...]", NULL, NULL},
     {"serve", cmd_serve, "start or stop the server (other commands start it by themselves)",
-     "[--foreground|--stop]", NULL, NULL},
+     "[--foreground | --stop | --status]", NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };

@@ -22,7 +22,7 @@ check_status 2 'near command' headgate staus
 check_status 2 'unknown option' headgate run --nosuch -- true
 one_line 'unknown option' 'nosuch'
 check_status 2 'extra words' headgate run fix the bug
-check_has 'extra words show the quoted form' '"fix the bug"' "$OUT"
+check_has 'extra words show the quoted form' '.fix the bug. ' "$OUT"
 check_status 2 'no task' headgate run
 check_status 2 'a bad number' headgate run -n zero -- true
 check_status 2 'too many' headgate run -n 1000000 -- true

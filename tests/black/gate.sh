@@ -41,7 +41,7 @@ await go' >/dev/null 2>&1
 run=$(last_run)
 until_true 20 has_pending || die 'no call'
 lost=$(pending)
-is_state() { [ "$(headgate gate show "$1" --json | jq -r .call.state)" = "$2" ]; }
+is_state() { [ "$(headgate gate show "$1" --json | jq -r .state)" = "$2" ]; }
 until_true 20 is_state "$lost" orphaned || die "the vanished call is $(headgate gate show "$lost" --json)"
 check_status 1 'approving a vanished call fails' headgate gate approve "$lost"
 check_has 'and offers a grant' '--grant' "$OUT"
