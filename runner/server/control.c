@@ -1,5 +1,7 @@
 #include "runner/server/control.h"
 
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -240,8 +242,22 @@ bool control_listen(struct server *s, struct err *err)
     int fd = conn_listen(s->paths.control, 0600, err);
     if (fd < 0)
         return false;
+    s->listen_fd = fd;
     s->listener = listener_open(&s->loop, fd, on_accept, s, err);
     return s->listener != NULL;
+}
+
+bool control_withdraw(struct server *s)
+{
+    AUTO_FREE char *aside = xasprintf("%s.end", s->paths.control);
+    struct pollfd knock = {.fd = s->listen_fd, .events = POLLIN};
+    /* Aside first and then looked: between the two nobody can begin to wait unseen. */
+    if (rename(s->paths.control, aside) != 0)
+        return true;
+    if (poll(&knock, 1, 0) == 1 && rename(aside, s->paths.control) == 0)
+        return false;
+    unlink(aside);
+    return true;
 }
 
 void control_close(struct server *s)

@@ -34,6 +34,9 @@ struct request {
 };
 
 bool control_listen(struct server *s, struct err *err) WARN_UNUSED;
+/* Take the socket's name away, unless somebody is just knocking (false). Who comes later finds no
+ * server and starts one. */
+bool control_withdraw(struct server *s);
 void control_close(struct server *s);
 bool control_has_clients(const struct server *s);
 

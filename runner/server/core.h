@@ -27,6 +27,7 @@ struct server {
     uv_timer_t linger_timer; /* how long a stopping server waits for clients that do not read */
 
     struct listener *listener; /* control.h */
+    int listen_fd;             /* the listener's own */
     struct client *clients;
 
     struct live *lives;       /* live.h: attempts with something under way */

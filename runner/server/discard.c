@@ -31,6 +31,8 @@ static void finish(struct discard *d)
 static bool may_begin(struct server *s, const char *id, struct err *err)
 {
     AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
+    if (s->is_stopping)
+        return err_set(err, ERR_FAILED, "the server ends");
     if (!attempt_row_get(&row, s->db, id, err))
         return false;
     if (row.state == ATTEMPT_QUEUED)
@@ -125,15 +127,11 @@ bool discard_settle(struct server *s, struct job *job, struct err *err)
 
 void discard_close(struct server *s)
 {
-    struct err err = ERR_INIT;
-    err_set(&err, ERR_FAILED, "the server ends");
     while (s->discards) {
         struct discard *d = s->discards;
         s->discards = d->next;
-        request_fail(d->request, &err);
-        json_decref(d->discarded);
-        json_decref(d->kept);
-        strv_release(&d->waiting);
-        free(d);
+        d->is_cut_short = true;
+        err_set(&d->why, ERR_FAILED, "the server ends; what it has begun to remove is removed");
+        finish(d);
     }
 }

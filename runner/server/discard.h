@@ -12,8 +12,10 @@ struct discard {
     struct request *request;
     struct strv waiting; /* being removed; an emptied string: has ended */
     size_t n_waiting;
-    json_t *discarded;               /* ids */
-    json_t *kept;                    /* {id,why} */
+    json_t *discarded; /* ids */
+    json_t *kept;      /* {id,why} */
+    bool is_cut_short; /* the server ends: the request is to be failed with `why` */
+    struct err why;
     void (*done)(struct discard *d); /* answers the request */
 };
 

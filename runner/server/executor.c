@@ -321,7 +321,7 @@ static bool fill_job(struct job *job, struct server *s, struct err *err)
         return false;
     if (job->kind == JOB_PREPARE)
         return epoch_policy(&job->policy, s, id, err);
-    if (job->kind != JOB_REPLAY)
+    if (job->kind != JOB_REPLAY && job->kind != JOB_LAUNCH)
         return true;
     AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
     if (!attempt_row_get(&row, s->db, id, err))

@@ -27,7 +27,7 @@ static bool has_open_attempts(struct server *s)
 static void on_idle(uv_timer_t *timer)
 {
     struct server *s = timer->data;
-    if (has_open_attempts(s)) {
+    if (has_open_attempts(s) || !control_withdraw(s)) {
         idle_touch(s);
         return;
     }

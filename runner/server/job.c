@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "gate/spool.h"
@@ -31,12 +32,30 @@ static bool keeper_answers(const struct job *job)
     return fd >= 0;
 }
 
-/* A server that died just after it had started a keeper left one that answers: then that one is it.
- */
+static bool is_course(void *arg, const json_t *record)
+{
+    bool *found = arg;
+    *found = strcmp(jx_str(record, "r", ""), "note") != 0;
+    return !*found;
+}
+
+/* Records that no server has merged: a keeper was there and is no more. */
+static bool keeper_was_there(const struct job *job)
+{
+    struct err ignored = ERR_INIT;
+    bool found = false;
+    AUTO_FREE char *dir = paths_attempt(job->paths, job->spec.id);
+    AUTO_FD int dirfd = fs_open_dir(AT_FDCWD, dir, &ignored);
+    bool is_readable = dirfd >= 0 && spool_replay(dirfd, job->after, is_course, &found, &ignored);
+    return found || (dirfd >= 0 && !is_readable);
+}
+
+/* A server that died just after it had started a keeper left one that answers, or one that has run
+ * to its end meanwhile. Nothing is ever run twice: then that one is it. */
 static bool launch(struct job *job)
 {
-    return keeper_answers(job) || attempt_start(job->paths, &job->spec, &job->err) ||
-           keeper_answers(job);
+    return keeper_answers(job) || keeper_was_there(job) ||
+           attempt_start(job->paths, &job->spec, &job->err) || keeper_answers(job);
 }
 
 static void await_end(const struct proc_id *keeper)

@@ -31,7 +31,7 @@ struct job {
     struct attempt_spec spec;
     struct policy policy;  /* JOB_PREPARE */
     struct proc_id keeper; /* JOB_REPLAY: its end is waited for */
-    int64_t after;         /* JOB_REPLAY: last record merged */
+    int64_t after;         /* JOB_REPLAY, JOB_LAUNCH: last record merged */
     bool force;            /* JOB_DISCARD */
     /* Out. */
     bool ok;

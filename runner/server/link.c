@@ -178,7 +178,7 @@ static void on_welcome(struct link *link, const json_t *msg)
     link_tell_policy(link->live);
     tell_waiting(link, msg);
     if (link->wants_stop)
-        say_stop(link);
+        link_stop(link->live);
     if (link->wants_quit)
         tell(link, json_pack("{s:s}", "t", "quit"));
 }

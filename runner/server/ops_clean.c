@@ -13,6 +13,10 @@
 
 static void answer_discard(struct discard *d)
 {
+    if (d->is_cut_short) {
+        request_fail(d->request, &d->why);
+        return;
+    }
     request_answer(d->request, json_pack("{s:O, s:O}", "discarded", d->discarded, "kept", d->kept));
 }
 
@@ -133,12 +137,17 @@ static void bases_done(void *arg)
     clean_free(c);
 }
 
-/* The discard is answered here by a later answer: its request carries the clean in `context`. */
+/* The request carries the clean in `context`, which answers it later. */
 static void attempts_removed(struct discard *d)
 {
     struct clean *c = d->request->context;
     size_t i;
     const json_t *id;
+    if (d->is_cut_short) {
+        request_fail(d->request, &d->why);
+        clean_free(c);
+        return;
+    }
     json_array_foreach(d->discarded, i, id)
     {
         add_attempt(c, json_string_value(id));

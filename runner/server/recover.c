@@ -8,33 +8,28 @@
 #include "runner/server/executor.h"
 #include "runner/server/link.h"
 #include "runner/server/sched.h"
+#include "runner/server/watch.h"
+
+/* It was stopped while it was being prepared, or before: there is no keeper to ask. */
+static bool is_unprepared(const struct attempt_row *row)
+{
+    return row->state == ATTEMPT_PREPARING ||
+           (row->state == ATTEMPT_STOPPING && !row->tree && row->keeper.pid == 0);
+}
 
 static void resume(struct server *s, const struct attempt_row *row)
 {
-    struct live *live;
-    switch (row->state) {
-    case ATTEMPT_PREPARING:
+    if (is_unprepared(row)) {
         executor_want(live_get(s, row->id, row->run), JOB_RECOVER);
-        break;
-    case ATTEMPT_STARTING:
-        /* Launching finds a keeper that is there already, and starts one otherwise. */
-        executor_carry_out(s, row->id, row->run, ATTEMPT_DO_LAUNCH);
-        break;
-    case ATTEMPT_STOPPING:
-        live = live_get(s, row->id, row->run);
-        if (row->keeper.pid == 0 && !row->tree) /* it was stopped while it was being prepared */
-            executor_want(live, JOB_RECOVER);
-        else
-            link_open(live);
-        break;
-    case ATTEMPT_QUEUED:
-    case ATTEMPT_RUNNING:
-    case ATTEMPT_HARVESTING:
-    case ATTEMPT_DONE:
-    case ATTEMPT_STATE_COUNT:
-        executor_carry_out(s, row->id, row->run, lifecycle_recovery(row->state));
-        break;
+        return;
     }
+    executor_carry_out(s, row->id, row->run, lifecycle_recovery(row->state));
+    if (row->state != ATTEMPT_RUNNING)
+        return;
+    /* What it committed while no server looked. */
+    struct live *live = live_get(s, row->id, row->run);
+    watch_open(live);
+    executor_want(live, JOB_HARVEST);
 }
 
 static bool resume_open(struct server *s, struct err *err)

@@ -87,6 +87,7 @@ unsigned lifecycle_recovery(enum attempt_state state)
     case ATTEMPT_QUEUED:
         return ATTEMPT_DO_SCHEDULE;
     case ATTEMPT_STARTING:
+        return ATTEMPT_DO_LAUNCH;
     case ATTEMPT_RUNNING:
     case ATTEMPT_STOPPING:
         return ATTEMPT_DO_CONNECT;

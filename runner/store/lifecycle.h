@@ -76,9 +76,8 @@ struct lifecycle_step {
 
 /* False: the event means nothing in this state and is to be ignored. */
 bool lifecycle_next(struct lifecycle_step *ret, enum attempt_state state, enum attempt_event event);
-/* What recovery carries out for an attempt that was found in this state. The states in which a
- * keeper may live give ATTEMPT_DO_CONNECT; preparing gives nothing, since what is half made is
- * undone first. */
+/* What recovery carries out for an attempt that was found in this state. Preparing gives nothing:
+ * what is half made is undone first. Launching finds a keeper that was started already. */
 unsigned lifecycle_recovery(enum attempt_state state);
 /* A state that takes one of the places of its run. */
 bool lifecycle_is_active(enum attempt_state state);

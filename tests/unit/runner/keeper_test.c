@@ -3,6 +3,7 @@
  * protocol of runner/PROTOCOL.md word for word at the real socket, so that every moment can be
  * chosen; the real keeper is met in the black-box tests.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "gate/spool.h"
+#include "runner/base/fs.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
 #include "runner/wire/socket.h"
@@ -341,6 +344,44 @@ static void a_forgotten_keeper_is_sent_home(void **state)
     keeper_leave(&k, w);
 }
 
+/* What a keeper that is no more has left in the attempt's folder: it started, and its agent ended
+ * well. */
+static void leave_spool(struct world *w)
+{
+    struct err err = ERR_INIT;
+    struct spool *spool;
+    int64_t seq;
+    AUTO_FREE char *dir = paths_attempt(&w->paths, "1.1");
+    assert_ok(fs_mkdirs(dir, 0700, &err));
+    AUTO_FD int dirfd = fs_open_dir(AT_FDCWD, dir, &err);
+    assert_ok(spool_open(&spool, dirfd, &err));
+    AUTO_JSON json_t *started = json_pack("{s:s}", "r", "started");
+    AUTO_JSON json_t *exited =
+        json_pack("{s:s, s:i, s:s}", "r", "exited", "status", 0, "cause", "exit");
+    assert_ok(spool_append(spool, started, &seq, &err));
+    assert_ok(spool_append(spool, exited, &seq, &err));
+    spool_close(spool);
+}
+
+/* Also when the server died right after it had started the keeper: nothing is run twice. */
+static void what_a_keeper_spooled_counts_when_it_is_gone(void **state)
+{
+    struct world *w = *state;
+    static const enum attempt_state states[] = {ATTEMPT_STARTING, ATTEMPT_RUNNING,
+                                                ATTEMPT_STOPPING};
+    world_add_run(w, 1, 1);
+    world_set_tree(w, "1.1");
+    leave_spool(w);
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+        world_reset(w, "1.1", states[i]);
+        assert_int_equal(world_start(w), 0);
+        AUTO_JSON json_t *attempt = world_await(w, "1.1", "done");
+        assert_string_equal(jx_str(attempt, "outcome", ""), "ok");
+        assert_int_equal(jx_int(attempt, "exit_status", -1), 0);
+        world_kill(w);
+    }
+}
+
 static void half_done_work_is_finished(void **state)
 {
     struct world *w = *state;
@@ -407,6 +448,7 @@ int main(void)
         in_world(a_stop_outlives_the_server),
         in_world(a_rule_is_answered_when_the_keeper_has_it),
         in_world(a_forgotten_keeper_is_sent_home),
+        in_world(what_a_keeper_spooled_counts_when_it_is_gone),
         in_world(half_done_work_is_finished),
         in_world(a_queue_is_stopped),
     };

@@ -251,3 +251,17 @@ void world_set_tree(struct world *w, const char *id)
     assert_ok(attempt_row_save(f.db, &row, &err));
     fixture_close_store(&f);
 }
+
+void world_reset(struct world *w, const char *id, enum attempt_state state)
+{
+    struct fixture f = open_store(w);
+    struct err err = ERR_INIT;
+    AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
+    assert_ok(attempt_row_get(&row, f.db, id, &err));
+    row.state = state;
+    row.outcome = OUTCOME_NONE;
+    row.exit_status = -1;
+    row.spool_seq = 0;
+    assert_ok(attempt_row_save(f.db, &row, &err));
+    fixture_close_store(&f);
+}

@@ -51,6 +51,8 @@ json_t *world_await_call(struct world *w, const char *call, const char *state);
 void world_add_run(struct world *w, int64_t run, int64_t n);
 /* As if it had been prepared. */
 void world_set_tree(struct world *w, const char *id);
+/* In this state, with nothing of its keeper merged. */
+void world_reset(struct world *w, const char *id, enum attempt_state state);
 void world_set_state(struct world *w, const char *id, enum attempt_state state);
 
 #endif
