@@ -14,7 +14,7 @@
 
 enum {
     START_TIMEOUT_MS = 30 * 1000,
-    REPLACE_TRIES = 2,
+    GREET_TRIES = 3,
     REOPENS_MAX = 5, /* of connections that did not last */
     LASTING_MS = 60 * 1000,
 };
@@ -22,6 +22,11 @@ enum {
 static bool nobody_listens(const struct err *err)
 {
     return err->sys_errno == ENOENT || err->sys_errno == ECONNREFUSED;
+}
+
+static bool is_gone(const struct err *err)
+{
+    return err->sys_errno == ECONNRESET || err->sys_errno == EPIPE;
 }
 
 static bool connect_once(struct client *c, bool *ret_connected, struct err *err)
@@ -107,22 +112,37 @@ static bool check_version(struct client *c, bool *ret_usable, struct err *err)
     return ok;
 }
 
+/* A server that is just dying still takes connections and then drops them: that is no server. */
+static bool greet(struct client *c, bool *ret_usable, struct err *err)
+{
+    struct err why = ERR_INIT;
+    if (check_version(c, ret_usable, &why))
+        return true;
+    if (is_gone(&why)) {
+        sync_close(&c->conn);
+        *ret_usable = false;
+        return true;
+    }
+    *err = why;
+    return false;
+}
+
 static bool open_greeted(struct client *c, struct err *err)
 {
-    for (int i = 0; i < REPLACE_TRIES; i++) {
+    for (int i = 0; i < GREET_TRIES; i++) {
         bool is_connected, is_usable;
         if (!connect_once(c, &is_connected, err))
             return false;
         if (!is_connected && !start(c, err))
             return false;
-        if (!check_version(c, &is_usable, err))
+        if (!greet(c, &is_usable, err))
             return false;
         if (is_usable)
             return true;
     }
     return err_set(err, ERR_INTERNAL,
-                   "the server of an older Headgate does not end; "
-                   "stop it with its headgate serve --stop");
+                   "the server ends again and again, or is of an older Headgate and does not end; "
+                   "headgate serve --foreground shows what it says");
 }
 
 bool client_open(struct client *ret, struct err *err)
@@ -143,8 +163,7 @@ bool client_reopen(struct client *c, struct err *err)
 {
     bool lasted = clock_mono_ms() - c->opened_ms > LASTING_MS;
     int reopened = lasted ? 0 : c->reopened + 1;
-    bool is_gone = err->sys_errno == ECONNRESET || err->sys_errno == EPIPE;
-    if (!is_gone || reopened > REOPENS_MAX)
+    if (!is_gone(err) || reopened > REOPENS_MAX)
         return false;
     client_close(c);
     if (!client_open(c, err))
