@@ -21,6 +21,7 @@ struct fixture {
     char *repo; /* root/repo, on main with one commit */
     char *bases;
     char *attempts;
+    enum wt_engine engine; /* for the test itself */
     uid_t uid; /* owner of attempts; (uid_t)-1: the caller */
 };
 
