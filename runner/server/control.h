@@ -43,8 +43,7 @@ bool control_has_clients(const struct server *s);
 /* Answer and free; result is taken over, NULL: an empty object. */
 void request_answer(struct request *r, json_t *result);
 void request_fail(struct request *r, const struct err *err);
-/* Run work on a worker thread, then done on the loop, which must answer the request. Both get arg.
- */
+/* Run work on a worker thread, then done on the loop, which must answer; both get arg. */
 void request_work(struct request *r, void (*work)(void *arg), void (*done)(void *arg), void *arg);
 void client_send_event(struct client *c, const json_t *event);
 
