@@ -1,7 +1,8 @@
 /*
  * ansi: leave out the colours that programs print into a log. Pure.
  *
- * Only whole SGR sequences (ECMA-48, CSI ... m) go: they change no content. Everything else stays, and the sanitiser then shows it for what it is.
+ * Only whole SGR sequences (ECMA-48, CSI ... m) go: they change no content. Everything else stays,
+ * and the sanitiser then shows it for what it is.
  */
 #ifndef UI_ANSI_H
 #define UI_ANSI_H

@@ -6,7 +6,7 @@
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 
-enum { BRIEF_BYTES = 512 };
+enum { BRIEF_BYTES = 512, NAME_COLUMNS = 24 };
 
 static void add_pad(struct buf *out, int columns)
 {
@@ -43,6 +43,38 @@ static void add_value(struct buf *out, const json_t *value, int indent)
     buf_addch(out, '\n');
 }
 
+static bool is_simple(const char *key)
+{
+    return key[0] && key[strspn(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                     "0123456789_-.")] == '\0';
+}
+
+/* A name that is more than letters and digits is quoted, else it could look like a name with a
+ * value. */
+static void add_name(struct buf *out, const char *key)
+{
+    if (is_simple(key)) {
+        buf_adds(out, key);
+        return;
+    }
+    AUTO_BUF struct buf clean = BUF_INIT;
+    text_sanitise(&clean, key, strlen(key), TEXT_EXACT);
+    buf_addch(out, '"');
+    for (size_t i = 0; i < clean.len; i++) {
+        if (clean.ptr[i] == '"')
+            buf_addch(out, '\\');
+        buf_addch(out, clean.ptr[i]);
+    }
+    buf_addch(out, '"');
+}
+
+static int name_width(const char *key)
+{
+    AUTO_BUF struct buf name = BUF_INIT;
+    add_name(&name, key);
+    return text_width(name.ptr, name.len);
+}
+
 void argtext(struct buf *out, const json_t *args)
 {
     if (!json_is_object(args)) {
@@ -52,20 +84,22 @@ void argtext(struct buf *out, const json_t *args)
     int widest = 0;
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)args, key, value) {
-        AUTO_BUF struct buf name = BUF_INIT;
-        text_sanitise(&name, key, strlen(key), TEXT_EXACT);
-        int width = text_width(name.ptr, name.len);
-        if (width > widest && width <= 24)
+    json_object_foreach((json_t *)args, key, value)
+    {
+        int width = name_width(key);
+        if (width > widest && width <= NAME_COLUMNS)
             widest = width;
     }
-    json_object_foreach((json_t *)args, key, value) {
-        AUTO_BUF struct buf name = BUF_INIT;
-        text_sanitise(&name, key, strlen(key), TEXT_EXACT);
-        int width = text_width(name.ptr, name.len);
-        buf_add(out, name.ptr, name.len);
+    json_object_foreach((json_t *)args, key, value)
+    {
+        int width = name_width(key);
+        add_name(out, key);
+        if (width > widest) { /* a long name has a line of its own */
+            buf_addch(out, '\n');
+            width = 0;
+        }
         add_pad(out, widest - width);
-        add_value(out, value, width > widest ? width : widest);
+        add_value(out, value, widest);
     }
     if (json_object_size(args) == 0)
         buf_adds(out, "(no arguments)\n");
@@ -73,19 +107,22 @@ void argtext(struct buf *out, const json_t *args)
 
 void argtext_brief(struct buf *out, const json_t *args)
 {
-    static const char *const telling[] = {"command", "cmd", "argv", "file_path", "path", "url", "host", "pattern", "query"};
+    static const char *const telling[] = {"command", "cmd",  "argv",    "file_path", "path",
+                                          "url",     "host", "pattern", "query"};
     const json_t *value = NULL;
     for (size_t i = 0; i < ARRAY_LEN(telling) && !value; i++)
         value = json_object_get(args, telling[i]);
     const char *key;
     json_t *member;
-    json_object_foreach((json_t *)args, key, member) {
+    json_object_foreach((json_t *)args, key, member)
+    {
         if (!value && json_is_string(member))
             value = member;
     }
     if (json_is_string(value)) {
         size_t len = json_string_length(value);
-        text_sanitise(out, json_string_value(value), len < BRIEF_BYTES ? len : BRIEF_BYTES, TEXT_EXACT);
+        text_sanitise(out, json_string_value(value), len < BRIEF_BYTES ? len : BRIEF_BYTES,
+                      TEXT_EXACT);
         return;
     }
     AUTO_BUF struct buf json = BUF_INIT;

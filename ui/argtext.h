@@ -1,9 +1,9 @@
 /*
  * argtext: the exact arguments of a call as lines for a person. Pure.
  *
- * Exact means: two different values never give the same lines. A string follows a bar, a line break inside it begins a new line with
- * a bar of its own, and everything else about it is escaped reversibly (TEXT_EXACT); any other value follows an equals sign as
- * JSON.
+ * Exact means: two different values never give the same lines. A string follows a bar, a line break
+ * inside it begins a new line with a bar of its own, and everything else about it is escaped
+ * reversibly (TEXT_EXACT); any other value follows an equals sign as JSON.
  *
  *     command | git add -A
  *             | git commit -m x
@@ -17,7 +17,8 @@
 
 /* Append the lines of the arguments, sanitised, each ended by a newline. */
 void argtext(struct buf *out, const json_t *args);
-/* Append one short line that says what a call would do: the command, path or first string, else JSON. Sanitised, not complete. */
+/* Append one short line that says what a call would do: the command, path or first string, else
+ * JSON. Sanitised, not complete. */
 void argtext_brief(struct buf *out, const json_t *args);
 
 #endif

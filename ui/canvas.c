@@ -99,7 +99,8 @@ static size_t code_len(const char *s, size_t left)
     return n < left ? n : left;
 }
 
-/* Add a combining code point to a cell, or drop it when the cell is full: terminals draw a few at best. */
+/* Add a combining code point to a cell, or drop it when the cell is full: terminals draw a few at
+ * best. */
 static void add_mark(struct cell *cell, const char *mark, size_t len)
 {
     size_t used = strlen(cell->text);
@@ -109,8 +110,8 @@ static void add_mark(struct cell *cell, const char *mark, size_t len)
     }
 }
 
-static int put_clean(struct canvas *cv, int row, int col, int max_cols, struct style style, const char *text,
-                     size_t len)
+static int put_clean(struct canvas *cv, int row, int col, int max_cols, struct style style,
+                     const char *text, size_t len)
 {
     int used = 0, last = -1;
     for (size_t at = 0, n; at < len; at += n) {
@@ -141,7 +142,8 @@ static bool is_printable_ascii(const char *text, size_t len)
     return true;
 }
 
-int canvas_text(struct canvas *cv, int row, int col, int max_cols, struct style style, const char *text, size_t len)
+int canvas_text(struct canvas *cv, int row, int col, int max_cols, struct style style,
+                const char *text, size_t len)
 {
     if (row < 0 || row >= cv->rows || max_cols <= 0)
         return 0;
@@ -154,13 +156,15 @@ int canvas_text(struct canvas *cv, int row, int col, int max_cols, struct style 
     return put_clean(cv, row, col, max_cols, style, clean.ptr, clean.len);
 }
 
-/* More bytes of a text than this cannot fit: four columns' worth of bytes and marks for each column. */
+/* More bytes of a text than this cannot fit: four columns' worth of bytes and marks for each
+ * column. */
 static size_t clip_bound(const char *text, int max_cols)
 {
     return strnlen(text, (size_t)max_cols * CELL_TEXT_SIZE + 64);
 }
 
-int canvas_clip(struct canvas *cv, int row, int col, int max_cols, struct style style, const char *text)
+int canvas_clip(struct canvas *cv, int row, int col, int max_cols, struct style style,
+                const char *text)
 {
     if (max_cols > cv->cols - col)
         max_cols = cv->cols - col;
@@ -193,8 +197,11 @@ static void dump_style(struct buf *out, struct style style)
     static const struct {
         unsigned bit;
         const char *name;
-    } names[] = {{CELL_BOLD, " bold"}, {CELL_REVERSE, " reverse"}, {CELL_UNDERLINE, " underline"},
-                 {CELL_DIM, " dim"}, {CELL_ITALIC, " italic"}};
+    } names[] = {{CELL_BOLD, " bold"},
+                 {CELL_REVERSE, " reverse"},
+                 {CELL_UNDERLINE, " underline"},
+                 {CELL_DIM, " dim"},
+                 {CELL_ITALIC, " italic"}};
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (style.attr & names[i].bit)
             buf_adds(out, names[i].name);
@@ -208,7 +215,8 @@ static void dump_row_styles(struct buf *out, const struct canvas *cv, int row)
 {
     for (int col = 0, end; col < cv->cols; col = end) {
         struct style style = canvas_cell(cv, row, col)->style;
-        for (end = col + 1; end < cv->cols && style_equal(canvas_cell(cv, row, end)->style, style); end++)
+        for (end = col + 1; end < cv->cols && style_equal(canvas_cell(cv, row, end)->style, style);
+             end++)
             ;
         if (style_equal(style, STYLE_PLAIN))
             continue;

@@ -1,7 +1,9 @@
 /*
- * cards: pending calls grouped by action digest: equal calls of several attempts are one card with one decision. Pure.
+ * cards: pending calls grouped by action digest: equal calls of several attempts are one card with
+ * one decision. Pure.
  *
- * Cards keep the order of their oldest call, so a new call never moves a card that a person looks at.
+ * Cards keep the order of their oldest call, so a new call never moves a card that a person looks
+ * at.
  */
 #ifndef UI_CARDS_H
 #define UI_CARDS_H
@@ -9,8 +11,9 @@
 #include "ui/model.h"
 
 struct card {
-    size_t first;    /* index in model.calls of the oldest call */
-    size_t from, n;  /* its calls: cards.members[from .. from + n), indexes in model.calls, oldest first */
+    size_t first; /* index in model.calls of the oldest call */
+    size_t from,
+        n; /* its calls: cards.members[from .. from + n), indexes in model.calls, oldest first */
 };
 
 struct cards {
@@ -20,11 +23,15 @@ struct cards {
     size_t *members;
 };
 
-#define CARDS_INIT {.version = 0}
+#define CARDS_INIT   \
+    {                \
+        .version = 0 \
+    }
 void cards_release(struct cards *c);
 /* Make the cards anew if the model has changed since. */
 void cards_update(struct cards *c, const struct model *m);
-/* What a card is found by again after a change: its action, or the id of a call that has none. Borrowed from the model. */
+/* What a card is found by again after a change: its action, or the id of a call that has none.
+ * Borrowed from the model. */
 const char *cards_key(const struct cards *c, const struct model *m, size_t index);
 /* The index of the card with this key, or SIZE_MAX. */
 size_t cards_find(const struct cards *c, const struct model *m, const char *key);

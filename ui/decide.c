@@ -47,7 +47,8 @@ void decide_send(struct desk *d, const struct decide_set *set, bool is_allow, co
             jx_set_str(request, "digest", set->digests.v[i]);
         if (reason && reason[0])
             jx_set_str(request, "reason", reason);
-        d->host->request(d->host_arg, is_allow ? ASK_APPROVE : ASK_DENY, set->ids.v[i], "call.decide", request);
+        d->host->request(d->host_arg, is_allow ? ASK_APPROVE : ASK_DENY, set->ids.v[i],
+                         "call.decide", request);
     }
 }
 
@@ -65,7 +66,8 @@ static void tell(struct desk *d, bool is_allow)
         desk_say(d, "%s %s", word, t->first);
 }
 
-void decide_on_answer(struct desk *d, bool is_allow, const char *call, const json_t *result, const struct err *err)
+void decide_on_answer(struct desk *d, bool is_allow, const char *call, const json_t *result,
+                      const struct err *err)
 {
     struct desk_tally *t = &d->tally[is_allow];
     const json_t *failed = json_array_get(jx_arr(result, "failed"), 0);
@@ -79,6 +81,7 @@ void decide_on_answer(struct desk *d, bool is_allow, const char *call, const jso
     t->failed++;
     fixed_setf(t->failure, sizeof(t->failure), "%s: %s", call, why);
     if (settled && settled->decided_by[0] && !strstr(why, settled->decided_by))
-        fixed_setf(t->failure, sizeof(t->failure), "%s: %s (%s by %s)", call, why, settled->state, settled->decided_by);
+        fixed_setf(t->failure, sizeof(t->failure), "%s: %s (%s by %s)", call, why, settled->state,
+                   settled->decided_by);
     tell(d, is_allow);
 }

@@ -12,7 +12,8 @@
 
 void desk_init(struct desk *d, const struct desk_host *host, void *host_arg)
 {
-    *d = (struct desk){.host = host, .host_arg = host_arg, .model = MODEL_INIT, .cards = CARDS_INIT};
+    *d =
+        (struct desk){.host = host, .host_arg = host_arg, .model = MODEL_INIT, .cards = CARDS_INIT};
 }
 
 void desk_release(struct desk *d)
@@ -127,7 +128,9 @@ static void open_terminal(struct desk *d, const struct model_attempt *a)
     else if (strcmp(a->state, "running") != 0)
         desk_complain(d, "%s is %s, not running", a->id, a->state);
     else if (!a->interactive)
-        desk_complain(d, "%s runs without a terminal; o shows its output, headgate enter %s gives a shell", a->id, a->id);
+        desk_complain(
+            d, "%s runs without a terminal; o shows its output, headgate enter %s gives a shell",
+            a->id, a->id);
     else
         scr_live_open(d, a->id, a->socket, false);
 }
@@ -135,7 +138,8 @@ static void open_terminal(struct desk *d, const struct model_attempt *a)
 bool desk_attempt_key(struct desk *d, const struct key *key, const char *attempt)
 {
     const struct model_attempt *a = model_attempt(&d->model, attempt);
-    if (!a || key->code != K_CHAR || (key->ch != 'o' && key->ch != 'v' && key->ch != 't' && key->ch != 's'))
+    if (!a || key->code != K_CHAR ||
+        (key->ch != 'o' && key->ch != 'v' && key->ch != 't' && key->ch != 's'))
         return false;
     if (key->ch == 'o')
         scr_output_open(d, a);
@@ -201,7 +205,8 @@ static void ask_layers(struct desk *d)
     d->host->request(d->host_arg, ASK_LAYERS, a->id, "attempt.show", request);
 }
 
-/* A card that comes under the cursor by itself must not be hit by a key that was meant for the one before. */
+/* A card that comes under the cursor by itself must not be hit by a key that was meant for the one
+ * before. */
 static void follow_card(struct desk *d, const char *key_before)
 {
     cards_update(&d->cards, &d->model);
@@ -245,7 +250,8 @@ static void add_layers(struct buf *out, const json_t *layers)
 {
     size_t i, n = 0;
     json_t *layer;
-    json_array_foreach(layers, i, layer) {
+    json_array_foreach(layers, i, layer)
+    {
         const char *state = jx_str(layer, "state", "");
         if (strcmp(state, "active") != 0)
             buf_addf(out, "%s%s %s", n++ > 0 ? ", " : "", jx_str(layer, "name", "?"), state);
@@ -263,7 +269,8 @@ static void on_layers(struct desk *d, const json_t *result)
     cards_update(&d->cards, &d->model);
 }
 
-void desk_on_answer(struct desk *d, enum desk_ask ask, const char *subject, const json_t *result, const struct err *err)
+void desk_on_answer(struct desk *d, enum desk_ask ask, const char *subject, const json_t *result,
+                    const struct err *err)
 {
     switch (ask) {
     case ASK_APPROVE:
@@ -299,7 +306,8 @@ void desk_on_link(struct desk *d, enum desk_link link)
     d->link = link;
 }
 
-void desk_on_diff(struct desk *d, const char *attempt, const struct buf *text, const struct err *err)
+void desk_on_diff(struct desk *d, const char *attempt, const struct buf *text,
+                  const struct err *err)
 {
     scr_diff_on_text(d, attempt, text, err);
 }
@@ -324,7 +332,8 @@ int64_t desk_draw(struct desk *d, struct canvas *cv, int rows, int cols)
     canvas_reset(cv, rows, cols);
     d->rows = rows;
     d->cols = cols;
-    struct paint p = {.cv = cv, .now_ms = d->now_ms, .next_ms = INT64_MAX, .top = 0, .rows = rows, .cols = cols};
+    struct paint p = {
+        .cv = cv, .now_ms = d->now_ms, .next_ms = INT64_MAX, .top = 0, .rows = rows, .cols = cols};
     if (!d->top)
         return p.next_ms;
     if (d->top->ops->is_full) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runner/base/text.h"
+#include "ui/utf8.h"
 
 void edit_init(struct edit *e, size_t max_bytes)
 {
@@ -12,20 +13,6 @@ void edit_init(struct edit *e, size_t max_bytes)
 void edit_release(struct edit *e)
 {
     buf_release(&e->text);
-}
-
-static size_t encode(char ret[4], uint32_t ch)
-{
-    if (ch < 0x80) {
-        ret[0] = (char)ch;
-        return 1;
-    }
-    size_t n = ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4;
-    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = n - 1; i > 0; i--, ch >>= 6)
-        ret[i] = (char)(0x80 | (ch & 0x3f));
-    ret[0] = (char)(lead[n] | ch);
-    return n;
 }
 
 static bool is_continuation(char c)
@@ -72,7 +59,7 @@ static void erase(struct edit *e, size_t from, size_t to)
 static void insert(struct edit *e, uint32_t ch)
 {
     char bytes[4];
-    size_t n = encode(bytes, ch);
+    size_t n = utf8_encode(bytes, ch);
     if (e->text.len + n > e->max_bytes)
         return;
     buf_add(&e->text, bytes, n);
@@ -133,7 +120,8 @@ bool edit_key(struct edit *e, const struct key *key)
 
 void edit_draw(const struct edit *e, struct canvas *cv, int row, int col, int cols)
 {
-    /* Begin so that the cursor has its column: drop characters at the front until what is before it fits. */
+    /* Begin so that the cursor has its column: drop characters at the front until what is before it
+     * fits. */
     AUTO_BUF struct buf head = BUF_INIT;
     size_t from = 0;
     for (;; from = after(e, from)) {
@@ -142,6 +130,7 @@ void edit_draw(const struct edit *e, struct canvas *cv, int row, int col, int co
         if (text_width(head.ptr, head.len) < cols || from >= e->at)
             break;
     }
-    canvas_text(cv, row, col, cols, style_attr(CELL_UNDERLINE), e->text.ptr + from, e->text.len - from);
+    canvas_text(cv, row, col, cols, style_attr(CELL_UNDERLINE), e->text.ptr + from,
+                e->text.len - from);
     canvas_cursor(cv, row, col + text_width(head.ptr, head.len));
 }

@@ -13,7 +13,8 @@
 
 enum { FRAME_MS = 33, ESCAPE_MS = 50, READ_BYTES = 4096 };
 
-static const int signal_numbers[HOST_SIGNALS] = {SIGWINCH, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT};
+static const int signal_numbers[HOST_SIGNALS] = {SIGWINCH, SIGTERM, SIGINT, SIGHUP,
+                                                 SIGQUIT,  SIGTSTP, SIGCONT};
 
 struct desk *host_desk(struct host *h)
 {
@@ -42,7 +43,8 @@ static void on_draw(uv_timer_t *timer)
     h->drawn_ms = clock_mono_ms();
     uv_timer_stop(&h->tick);
     if (next_ms != INT64_MAX)
-        uv_timer_start(&h->tick, on_tick, next_ms > d->now_ms ? (uint64_t)(next_ms - d->now_ms) : 1, 0);
+        uv_timer_start(&h->tick, on_tick, next_ms > d->now_ms ? (uint64_t)(next_ms - d->now_ms) : 1,
+                       0);
 }
 
 void host_dirty(struct host *h)
@@ -190,7 +192,8 @@ static void close_handle(uv_handle_t *handle, void *arg)
         uv_close(handle, NULL);
 }
 
-/* Everything that belongs to a connection or a worker ends by itself; the handles that are left are ours. */
+/* Everything that belongs to a connection or a worker ends by itself; the handles that are left are
+ * ours. */
 static void drain(struct host *h)
 {
     host_control_stop(h);

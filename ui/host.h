@@ -1,9 +1,10 @@
 /*
- * host: the outside world of a desk on one libuv loop: the terminal, the signals, the control connection, a keeper's connection, a log's
- * tail, diffs on worker threads. Its files are the only ones of the dashboard that know libuv.
+ * host: the outside world of a desk on one libuv loop: the terminal, the signals, the control
+ * connection, a keeper's connection, a log's tail, diffs on worker threads. Its files are the only
+ * ones of the dashboard that know libuv.
  *
- * One loop, one thread that decides. No timer runs while nothing changes: drawing is asked for by what came in, and by the clock only when a
- * time is in sight whose text will change.
+ * One loop, one thread that decides. No timer runs while nothing changes: drawing is asked for by
+ * what came in, and by the clock only when a time is in sight whose text will change.
  */
 #ifndef UI_HOST_H
 #define UI_HOST_H
@@ -25,16 +26,16 @@ struct host_control {
         int64_t id;
         enum desk_ask ask;
         char subject[64];
-    } *pending;
+    } * pending;
     size_t n_pending;
     char refusal[512]; /* why the server will not talk to us, "" when it does */
 };
 
 struct host_live {
-    struct conn *conn;            /* NULL: none */
-    const struct ui_join *join;   /* NULL: the agent's own terminal */
-    int rows, cols;               /* for the join, which follows the welcome */
-    char note[256];               /* the keeper's last words */
+    struct conn *conn;          /* NULL: none */
+    const struct ui_join *join; /* NULL: the agent's own terminal */
+    int rows, cols;             /* for the join, which follows the welcome */
+    char note[256];             /* the keeper's last words */
 };
 
 struct host_tail {
@@ -52,17 +53,17 @@ struct host {
     uv_timer_t draw, tick, escape;
     uv_signal_t signals[HOST_SIGNALS];
     struct key_reader keys;
-    int64_t drawn_ms;      /* monotonic, of the last drawing */
+    int64_t drawn_ms; /* monotonic, of the last drawing */
     bool wants_bell;
-    bool ends_with_live;   /* attach: the end of the terminal is the end of the host */
+    bool ends_with_live; /* attach: the end of the terminal is the end of the host */
     bool is_quitting;
-    int quit_signal;       /* the signal that ended it, 0: none */
-    int status;            /* of the live terminal's process, -1 while unknown */
-    struct err live_err;   /* why the live terminal broke */
+    int quit_signal;     /* the signal that ended it, 0: none */
+    int status;          /* of the live terminal's process, -1 while unknown */
+    struct err live_err; /* why the live terminal broke */
     struct host_control control;
     struct host_live live;
     struct host_tail tail;
-    uint64_t diff_serial;  /* of the newest diff that was asked for */
+    uint64_t diff_serial; /* of the newest diff that was asked for */
 };
 
 /* Take over signals and the terminal. On failure nothing is left. */
@@ -79,7 +80,8 @@ struct desk *host_desk(struct host *h);
 
 void host_control_start(struct host *h, const char *path);
 void host_control_stop(struct host *h);
-void host_control_request(void *arg, enum desk_ask ask, const char *subject, const char *op, json_t *request);
+void host_control_request(void *arg, enum desk_ask ask, const char *subject, const char *op,
+                          json_t *request);
 
 void host_live_open(void *arg, const char *keeper_socket, int rows, int cols);
 void host_live_send(void *arg, const void *bytes, size_t len);

@@ -7,7 +7,14 @@
 #include "ui/fixed.h"
 #include "ui/host.h"
 
-enum { PROTOCOL_VERSION = 1, ID_HELLO = 0, ID_SUBSCRIBE = 1, ID_FIRST = 2, RETRY_MS = 1000, QUEUE_BYTES = 16 * 1024 * 1024 };
+enum {
+    PROTOCOL_VERSION = 1,
+    ID_HELLO = 0,
+    ID_SUBSCRIBE = 1,
+    ID_FIRST = 2,
+    RETRY_MS = 1000,
+    QUEUE_BYTES = 16 * 1024 * 1024
+};
 /* A snapshot is one message and grows with what there is. */
 enum { SNAPSHOT_BYTES = 256 * 1024 * 1024 };
 
@@ -58,12 +65,14 @@ static void on_answer(struct host *h, int64_t id, const json_t *msg)
     const json_t *error = jx_obj(msg, "error"), *result = json_object_get(msg, "result");
     bool is_ok = jx_bool(msg, "ok", false);
     if (!is_ok)
-        err_set(&err, err_code_from_name(jx_str(error, "code", "")), "%s", jx_str(error, "message", "failed"));
+        err_set(&err, err_code_from_name(jx_str(error, "code", "")), "%s",
+                jx_str(error, "message", "failed"));
     for (size_t i = 0; i < c->n_pending; i++) {
         if (c->pending[i].id != id)
             continue;
         struct host_pending p = take_pending(c, i);
-        desk_on_answer(host_desk(h), p.ask, p.subject, is_ok ? (json_is_object(result) ? result : nothing) : NULL, &err);
+        desk_on_answer(host_desk(h), p.ask, p.subject,
+                       is_ok ? (json_is_object(result) ? result : nothing) : NULL, &err);
         return;
     }
 }
@@ -110,8 +119,10 @@ static void send_op(struct host *h, int64_t id, const char *op, json_t *request)
 
 static void connect_now(struct host *h)
 {
-    static const struct conn_ops ops = {
-        .message = on_message, .closed = on_closed, .max_line_bytes = SNAPSHOT_BYTES, .max_queue_bytes = QUEUE_BYTES};
+    static const struct conn_ops ops = {.message = on_message,
+                                        .closed = on_closed,
+                                        .max_line_bytes = SNAPSHOT_BYTES,
+                                        .max_queue_bytes = QUEUE_BYTES};
     struct err err = ERR_INIT;
     int fd = conn_connect(h->control.path, &err);
     if (fd < 0) {
@@ -141,7 +152,8 @@ void host_control_stop(struct host *h)
         conn_close(h->control.conn);
 }
 
-void host_control_request(void *arg, enum desk_ask ask, const char *subject, const char *op, json_t *request)
+void host_control_request(void *arg, enum desk_ask ask, const char *subject, const char *op,
+                          json_t *request)
 {
     struct host *h = arg;
     struct host_control *c = &h->control;

@@ -77,7 +77,8 @@ static void on_closed(struct conn *conn, const struct err *err, void *arg)
     if (h->is_quitting)
         return;
     if (err->code == ERR_NONE)
-        err_set(&gone, ERR_FAILED, "the keeper closed the terminal; headgate ls tells what became of the attempt");
+        err_set(&gone, ERR_FAILED,
+                "the keeper closed the terminal; headgate ls tells what became of the attempt");
     else
         gone = *err;
     ended(h, -1, &gone);
@@ -85,8 +86,10 @@ static void on_closed(struct conn *conn, const struct err *err, void *arg)
 
 void host_live_open(void *arg, const char *keeper_socket, int rows, int cols)
 {
-    static const struct conn_ops ops = {
-        .message = on_message, .closed = on_closed, .max_line_bytes = LIMIT_LINE_BYTES, .max_queue_bytes = QUEUE_BYTES};
+    static const struct conn_ops ops = {.message = on_message,
+                                        .closed = on_closed,
+                                        .max_line_bytes = LIMIT_LINE_BYTES,
+                                        .max_queue_bytes = QUEUE_BYTES};
     struct host *h = arg;
     struct err err = ERR_INIT;
     h->live.rows = rows;

@@ -16,7 +16,8 @@ static void tell_error(struct host *h, const char *what)
     host_dirty(h);
 }
 
-/* Where to read on: from the start again after a truncation, near the end when the log runs away. */
+/* Where to read on: from the start again after a truncation, near the end when the log runs away.
+ */
 static bool find_place(struct host_tail *t)
 {
     struct stat st;

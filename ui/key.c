@@ -10,14 +10,22 @@ static const struct {
     const char *sequence; /* after the escape */
     enum key_code code;
 } sequences[] = {
-    {"[A", K_UP},         {"OA", K_UP},       {"[B", K_DOWN},      {"OB", K_DOWN},     {"[C", K_RIGHT},
-    {"OC", K_RIGHT},      {"[D", K_LEFT},     {"OD", K_LEFT},      {"[H", K_HOME},     {"OH", K_HOME},
-    {"[1~", K_HOME},      {"[7~", K_HOME},    {"[F", K_END},       {"OF", K_END},      {"[4~", K_END},
-    {"[8~", K_END},       {"[5~", K_PAGE_UP}, {"[6~", K_PAGE_DOWN}, {"[3~", K_DELETE}, {"[Z", K_BACKTAB},
-    {"OM", K_ENTER},      {"[200~", K_PASTE_BEGIN}, {"[201~", K_PASTE_END},
+    {"[A", K_UP},           {"OA", K_UP},
+    {"[B", K_DOWN},         {"OB", K_DOWN},
+    {"[C", K_RIGHT},        {"OC", K_RIGHT},
+    {"[D", K_LEFT},         {"OD", K_LEFT},
+    {"[H", K_HOME},         {"OH", K_HOME},
+    {"[1~", K_HOME},        {"[7~", K_HOME},
+    {"[F", K_END},          {"OF", K_END},
+    {"[4~", K_END},         {"[8~", K_END},
+    {"[5~", K_PAGE_UP},     {"[6~", K_PAGE_DOWN},
+    {"[3~", K_DELETE},      {"[Z", K_BACKTAB},
+    {"OM", K_ENTER},        {"[200~", K_PASTE_BEGIN},
+    {"[201~", K_PASTE_END},
 };
 
-/* Length of the escape sequence at s (s[0] is the escape), 0 when it is not whole yet. ECMA-48: CSI ends at 0x40..0x7e. */
+/* Length of the escape sequence at s (s[0] is the escape), 0 when it is not whole yet. ECMA-48: CSI
+ * ends at 0x40..0x7e. */
 static size_t sequence_len(const unsigned char *s, size_t len)
 {
     if (len < 2)
@@ -81,7 +89,8 @@ static bool scan_control(struct key *ret, unsigned char c)
 static bool is_scalar(uint32_t code, size_t n)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    return code >= least[n] && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff) && code >= 0xa0;
+    return code >= least[n] && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff) &&
+           code >= 0xa0;
 }
 
 static bool scan_utf8(struct key *ret, const unsigned char *s, size_t len, size_t *ret_len)
@@ -139,7 +148,8 @@ static bool take(struct key *ret, struct key_reader *r, size_t *ret_len)
     return true;
 }
 
-bool key_next(struct key *ret, struct key_reader *r, const unsigned char *bytes, size_t len, size_t *ret_used)
+bool key_next(struct key *ret, struct key_reader *r, const unsigned char *bytes, size_t len,
+              size_t *ret_used)
 {
     *ret_used = 0;
     for (;;) {

@@ -1,9 +1,10 @@
 /*
  * key: keys out of the bytes that a terminal sends. Pure.
  *
- * Not curses' decoder, for two reasons: with one reader for both the screens and the live terminal no key is lost in a second buffer when
- * the one hands over to the other, and an escape is told from a sequence by the caller's timer instead of a blocking read. Sequences that
- * are not known, and Alt with a key, give nothing: a stray sequence must never become an "a" that approves.
+ * Not curses' decoder, for two reasons: with one reader for both the screens and the live terminal
+ * no key is lost in a second buffer when the one hands over to the other, and an escape is told
+ * from a sequence by the caller's timer instead of a blocking read. Sequences that are not known,
+ * and Alt with a key, give nothing: a stray sequence must never become an "a" that approves.
  */
 #ifndef UI_KEY_H
 #define UI_KEY_H
@@ -47,16 +48,18 @@ struct key_reader {
     bool is_pasting;
 };
 
-/* Read the next key from bytes; *ret_used says how many were used up (always all when there is no key). False: no key among
- * them; what is unfinished is kept in the reader. */
-bool key_next(struct key *ret, struct key_reader *r, const unsigned char *bytes, size_t len, size_t *ret_used);
-/* True when an unfinished sequence waits: the caller sets a timer of about 50 ms and then calls key_flush. */
+/* Read the next key from bytes; *ret_used says how many were used up (always all when there is no
+ * key). False: no key among them; what is unfinished is kept in the reader. */
+bool key_next(struct key *ret, struct key_reader *r, const unsigned char *bytes, size_t len,
+              size_t *ret_used);
+/* True when an unfinished sequence waits: the caller sets a timer of about 50 ms and then calls
+ * key_flush. */
 bool key_is_waiting(const struct key_reader *r);
 /* The time is over: a lone escape is the key itself, anything else is dropped. */
 bool key_flush(struct key *ret, struct key_reader *r);
 
-/* What starts at s: the length of one whole sequence or character in *ret_len and its key in *ret, or *ret_len 0 when
- * it is not yet whole. False: it is whole but means no key. len > 0. */
+/* What starts at s: the length of one whole sequence or character in *ret_len and its key in *ret,
+ * or *ret_len 0 when it is not yet whole. False: it is whole but means no key. len > 0. */
 bool key_scan(struct key *ret, const unsigned char *s, size_t len, size_t *ret_len);
 
 #endif

@@ -98,8 +98,9 @@ void model_set_layers(struct model *m, int64_t run, const char *summary)
 
 static void attempt_release(struct model_attempt *a)
 {
-    char *texts[] = {a->id,   a->state,    a->outcome, a->agent,  a->task, a->title,     a->branch, a->repo,   a->base,
-                     a->base_ref, a->tip, a->engine,  a->tree, a->last_line, a->error,  a->socket, a->log};
+    char *texts[] = {a->id,     a->state,     a->outcome, a->agent,    a->task, a->title,
+                     a->branch, a->repo,      a->base,    a->base_ref, a->tip,  a->engine,
+                     a->tree,   a->last_line, a->error,   a->socket,   a->log};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         free(texts[i]);
 }
@@ -141,7 +142,8 @@ static struct model_attempt attempt_parse(const json_t *j)
 static bool parse_attempt_id(const char *id, int64_t *ret_run, int64_t *ret_n)
 {
     int end = -1;
-    return sscanf(id, "%9" SCNd64 ".%9" SCNd64 "%n", ret_run, ret_n, &end) == 2 && end >= 0 && id[end] == '\0';
+    return sscanf(id, "%9" SCNd64 ".%9" SCNd64 "%n", ret_run, ret_n, &end) == 2 && end >= 0 &&
+           id[end] == '\0';
 }
 
 static size_t attempt_place(const struct model *m, int64_t run, int64_t n, bool *ret_found)
@@ -174,7 +176,8 @@ static void attempt_put(struct model *m, const json_t *j)
         attempt_release(&m->attempts[at]);
     } else {
         m->attempts = xreallocarray(m->attempts, m->n_attempts + 1, sizeof(*m->attempts));
-        memmove(m->attempts + at + 1, m->attempts + at, (m->n_attempts - at) * sizeof(*m->attempts));
+        memmove(m->attempts + at + 1, m->attempts + at,
+                (m->n_attempts - at) * sizeof(*m->attempts));
         m->n_attempts++;
     }
     m->attempts[at] = attempt_parse(j);
@@ -204,8 +207,9 @@ bool model_attempt_is_open(const struct model_attempt *a)
 
 void model_call_release(struct model_call *c)
 {
-    char *texts[] = {c->id,     c->attempt, c->state, c->source,     c->agent,  c->tool,    c->cwd,
-                     c->action, c->digest,  c->why,   c->reason,     c->decided_by, c->sub_id, c->sub_type};
+    char *texts[] = {c->id,     c->attempt,    c->state,  c->source,  c->agent,
+                     c->tool,   c->cwd,        c->action, c->digest,  c->why,
+                     c->reason, c->decided_by, c->sub_id, c->sub_type};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         free(texts[i]);
     json_decref(c->args);
@@ -220,10 +224,8 @@ static size_t json_weight(const json_t *j)
     json_t *value;
     if (json_is_string(j))
         return sum + json_string_length(j);
-    json_object_foreach((json_t *)j, key, value)
-        sum += strlen(key) + json_weight(value);
-    json_array_foreach(j, i, value)
-        sum += json_weight(value);
+    json_object_foreach((json_t *)j, key, value) sum += strlen(key) + json_weight(value);
+    json_array_foreach(j, i, value) sum += json_weight(value);
     return sum;
 }
 
@@ -378,11 +380,10 @@ unsigned model_load(struct model *m, const json_t *snapshot)
     unsigned change = MODEL_CHANGED;
     size_t i;
     json_t *item;
-    json_array_foreach(jx_arr(snapshot, "runs"), i, item)
-        run_put(m, item);
-    json_array_foreach(jx_arr(snapshot, "attempts"), i, item)
-        attempt_put(m, item);
-    json_array_foreach(jx_arr(snapshot, "calls"), i, item) {
+    json_array_foreach(jx_arr(snapshot, "runs"), i, item) run_put(m, item);
+    json_array_foreach(jx_arr(snapshot, "attempts"), i, item) attempt_put(m, item);
+    json_array_foreach(jx_arr(snapshot, "calls"), i, item)
+    {
         if (strcmp(jx_str(item, "state", "pending"), "pending") != 0)
             continue;
         call_insert(m, item);
@@ -415,7 +416,8 @@ static void drop_attempt(struct model *m, const char *id)
             call_remove(m, i);
     size_t at = (size_t)(a - m->attempts);
     attempt_release(a);
-    memmove(m->attempts + at, m->attempts + at + 1, (m->n_attempts - at - 1) * sizeof(*m->attempts));
+    memmove(m->attempts + at, m->attempts + at + 1,
+            (m->n_attempts - at - 1) * sizeof(*m->attempts));
     m->n_attempts--;
 }
 

@@ -1,12 +1,14 @@
 /*
- * model: what the dashboard knows of the server: runs, attempts, and the calls that wait. A pure value: snapshot and events in, arrays
- * out; no loop, no clock, no terminal.
+ * model: what the dashboard knows of the server: runs, attempts, and the calls that wait. A pure
+ * value: snapshot and events in, arrays out; no loop, no clock, no terminal.
  *
  * Invariants
- * 1. runs are sorted by id, newest first; attempts by run (newest first) and number; calls by the time they were asked.
+ * 1. runs are sorted by id, newest first; attempts by run (newest first) and number; calls by the
+ * time they were asked.
  * 2. calls holds pending calls only. What became of the last ones is in `settled`.
- * 3. Everything is bounded (MODEL_MAX_*): a server's mistake or a flood of calls cannot fill the memory. What is left out is counted.
- * Texts are kept as they came: the canvas sanitises. Members that are absent are "" or 0, never NULL.
+ * 3. Everything is bounded (MODEL_MAX_*): a server's mistake or a flood of calls cannot fill the
+ * memory. What is left out is counted. Texts are kept as they came: the canvas sanitises. Members
+ * that are absent are "" or 0, never NULL.
  */
 #ifndef UI_MODEL_H
 #define UI_MODEL_H
@@ -19,8 +21,10 @@ enum {
     MODEL_MAX_RUNS = 4096,
     MODEL_MAX_ATTEMPTS = 20000,
     MODEL_MAX_CALLS = 16384,
-    MODEL_MAX_ARGS_BYTES = 64 * 1024 * 1024, /* of all pending calls; above it a call's arguments are fetched when it is opened */
-    MODEL_MAX_TEXT = 8 * 1024,               /* of one text of an attempt: task, last line, error */
+    MODEL_MAX_ARGS_BYTES =
+        64 * 1024 *
+        1024, /* of all pending calls; above it a call's arguments are fetched when it is opened */
+    MODEL_MAX_TEXT = 8 * 1024, /* of one text of an attempt: task, last line, error */
     MODEL_SETTLED = 64,
 };
 
@@ -39,7 +43,8 @@ struct model_attempt {
 };
 
 struct model_call {
-    char *id, *attempt, *state, *source, *agent, *tool, *cwd, *action, *digest, *why, *reason, *decided_by;
+    char *id, *attempt, *state, *source, *agent, *tool, *cwd, *action, *digest, *why, *reason,
+        *decided_by;
     char *sub_id, *sub_type; /* "" for the parent agent */
     int64_t sub_depth, asked_ms, deadline_ms;
     json_t *args;      /* NULL: too large to be kept, see MODEL_MAX_ARGS_BYTES */
@@ -65,9 +70,13 @@ struct model {
 
 enum model_change { MODEL_SAME = 0, MODEL_CHANGED = 1, MODEL_NEW_CALL = 2 };
 
-#define MODEL_INIT {.version = 0}
+#define MODEL_INIT   \
+    {                \
+        .version = 0 \
+    }
 void model_release(struct model *m);
-/* Replace everything by a snapshot. Returns a mask of model_change; MODEL_NEW_CALL when a call waits that did not before. */
+/* Replace everything by a snapshot. Returns a mask of model_change; MODEL_NEW_CALL when a call
+ * waits that did not before. */
 unsigned model_load(struct model *m, const json_t *snapshot);
 /* Apply one event. An event that is not understood changes nothing. */
 unsigned model_apply(struct model *m, const json_t *event);

@@ -46,7 +46,8 @@ void paint_span(struct buf *out, int64_t span_ms)
     else if (span_ms < HOUR_MS)
         buf_addf(out, "%" PRId64 "m", span_ms / MINUTE_MS);
     else if (span_ms < DAY_MS)
-        buf_addf(out, "%" PRId64 "h%02" PRId64 "m", span_ms / HOUR_MS, span_ms % HOUR_MS / MINUTE_MS);
+        buf_addf(out, "%" PRId64 "h%02" PRId64 "m", span_ms / HOUR_MS,
+                 span_ms % HOUR_MS / MINUTE_MS);
     else
         buf_addf(out, "%" PRId64 "d%02" PRId64 "h", span_ms / DAY_MS, span_ms % DAY_MS / HOUR_MS);
 }
@@ -70,16 +71,18 @@ void paint_since(struct buf *out, struct paint *p, int64_t at_ms)
     note_change(p, p->now_ms + step - span % step);
 }
 
-void paint_until(struct buf *out, struct paint *p, int64_t at_ms)
+void paint_deadline(struct buf *out, struct paint *p, int64_t at_ms)
 {
     int64_t span = at_ms - p->now_ms;
+    if (at_ms == 0)
+        return;
     if (span <= 0) {
-        buf_adds(out, "now");
+        buf_adds(out, ", expires now");
         return;
     }
-    int64_t step = span_step(span);
+    buf_adds(out, ", expires in ");
     paint_span(out, span);
-    note_change(p, p->now_ms + span % step + 1);
+    note_change(p, p->now_ms + span % span_step(span) + 1);
 }
 
 size_t paint_list_top(size_t top, size_t selected, size_t n, int rows)
@@ -98,7 +101,8 @@ void paint_asker(struct buf *out, const struct model_call *call)
 {
     buf_adds(out, call->agent[0] ? call->agent : call->source);
     if (call->sub_id[0] || call->sub_type[0])
-        buf_addf(out, " > %s (depth %" PRId64 ")", call->sub_type[0] ? call->sub_type : call->sub_id, call->sub_depth);
+        buf_addf(out, " > %s (depth %" PRId64 ")",
+                 call->sub_type[0] ? call->sub_type : call->sub_id, call->sub_depth);
 }
 
 void paint_oid(struct buf *out, const char *oid)
@@ -118,7 +122,8 @@ static void count_attempts(const struct desk *d, size_t *ret_running, size_t *re
     }
 }
 
-static void add_tab(struct buf *out, const struct desk *d, const struct screen_ops *ops, const char *name, size_t n)
+static void add_tab(struct buf *out, const struct desk *d, const struct screen_ops *ops,
+                    const char *name, size_t n)
 {
     bool is_top = d->top && d->top->ops == ops;
     buf_addf(out, is_top ? "[%s %zu]" : " %s %zu ", name, n);
@@ -150,12 +155,13 @@ static void paint_status(const struct desk *d, struct paint *p, int row)
     const char *text = d->status;
     struct style style = d->status_is_bad ? style_color(CELL_BOLD, INK_RED) : style_attr(CELL_BOLD);
     if (d->link == LINK_GONE) {
-        text = "Server gone, reconnecting. Agents go on; the next headgate command starts a server.";
+        text = "Server gone, reconnecting. Agents go on; any headgate command starts a new one.";
         style = alarm;
     } else if (d->link == LINK_CONNECTING) {
         text = "Connecting to the server ...";
     } else if (text[0] == '\0' && d->model.left_out > 0) {
-        text = "There are more attempts or calls than are shown here: see headgate ls and headgate gate ls.";
+        text = "There are more attempts or calls than are shown here: see headgate ls and headgate "
+               "gate ls.";
     }
     canvas_clip(p->cv, row, 0, p->cols, style, text);
 }
@@ -172,9 +178,9 @@ void paint_frame(const struct desk *d, struct paint *p)
 void paint_too_small(struct paint *p)
 {
     AUTO_BUF struct buf text = BUF_INIT;
-    buf_addf(&text, "This terminal has %d columns and %d rows.", p->cv->cols, p->cv->rows);
+    buf_addf(&text, "Too small: %dx%d", p->cv->cols, p->cv->rows);
     canvas_clip(p->cv, 0, 0, p->cols, style_attr(CELL_BOLD), text.ptr);
     buf_clear(&text);
-    buf_addf(&text, "Headgate needs %d and %d: enlarge it, or q to leave.", PAINT_MIN_COLS, PAINT_MIN_ROWS);
+    buf_addf(&text, "Needs %dx%d; q: back", PAINT_MIN_COLS, PAINT_MIN_ROWS);
     canvas_clip(p->cv, 1, 0, p->cols, STYLE_PLAIN, text.ptr);
 }

@@ -15,13 +15,14 @@ void paint_too_small(struct paint *p);
 
 /* One clipped line in the body; row counts from the body's top. */
 void paint_line(struct paint *p, int row, int col, int cols, struct style style, const char *text);
-void paint_linef(struct paint *p, int row, struct style style, const char *fmt, ...) PRINTF_LIKE(4, 5);
+void paint_linef(struct paint *p, int row, struct style style, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
 /* A full-width bar with a title on the left and a note on the right. */
 void paint_bar(struct paint *p, int row, const char *title, const char *note);
 /* Append the coarse time since at_ms ("12s", "5m", "2h05m", "3d04h") and note when it changes. */
 void paint_since(struct buf *out, struct paint *p, int64_t at_ms);
-/* The same until at_ms; "now" when it is over. */
-void paint_until(struct buf *out, struct paint *p, int64_t at_ms);
+/* ", expires in 5m", ", expires now", or nothing when there is no deadline (0). */
+void paint_deadline(struct buf *out, struct paint *p, int64_t at_ms);
 /* The same for a span that stands still. */
 void paint_span(struct buf *out, int64_t span_ms);
 /* The first line in sight of a list, so that the selected one is in sight. */

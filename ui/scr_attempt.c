@@ -40,7 +40,8 @@ static void add_time(struct buf *out, const char *name, int64_t at_ms)
 static void add_work(struct buf *out, const struct model_attempt *a)
 {
     AUTO_BUF struct buf text = BUF_INIT;
-    buf_addf(&text, "%" PRId64 " commits, %" PRId64 " files changed%s", a->commits, a->files,
+    buf_addf(&text, "%" PRId64 " commit%s, %" PRId64 " file%s changed%s", a->commits,
+             a->commits == 1 ? "" : "s", a->files, a->files == 1 ? "" : "s",
              a->dirty ? ", and uncommitted work" : "");
     add_field(out, "work", text.ptr);
     buf_clear(&text);
@@ -54,11 +55,12 @@ static void add_layers(struct buf *out, const json_t *layers)
     json_t *layer;
     if (json_array_size(layers) > 0)
         buf_adds(out, "\nLayers\n");
-    json_array_foreach(layers, i, layer) {
+    json_array_foreach(layers, i, layer)
+    {
         AUTO_BUF struct buf text = BUF_INIT;
         const char *reason = jx_str(layer, "reason", "");
-        buf_addf(&text, "%-12s %s%s%s", jx_str(layer, "state", ""), jx_str(layer, "mechanism", ""), reason[0] ? ": " : "",
-                 reason);
+        buf_addf(&text, "%-12s %s%s%s", jx_str(layer, "state", ""), jx_str(layer, "mechanism", ""),
+                 reason[0] ? ": " : "", reason);
         add_field(out, jx_str(layer, "name", ""), text.ptr);
     }
 }
@@ -69,8 +71,10 @@ static void add_review(struct buf *out, const json_t *review)
     json_t *line;
     if (json_array_size(review) > 0)
         buf_adds(out, "\nReview before merging: this could run on the host\n");
-    json_array_foreach(review, i, line) {
-        const char *text = json_is_string(line) ? json_string_value(line) : jx_str(line, "path", "");
+    json_array_foreach(review, i, line)
+    {
+        const char *text =
+            json_is_string(line) ? json_string_value(line) : jx_str(line, "path", "");
         buf_adds(out, "  ");
         text_sanitise(out, text, strlen(text), TEXT_KEEP_TAB);
         buf_addch(out, '\n');
@@ -176,8 +180,8 @@ static void release(struct screen *s, struct desk *d)
 }
 
 static const struct help_line help[] = {
-    {"a, d", "look at the call that it waits for; there: approve or deny"},
-    {"o v t", "its output, diff, live terminal; Tab goes from one to the next"},
+    {"a, d", "show the call that it waits for, to approve or deny"},
+    {"o v t", "its output, diff, live terminal; Tab from one to the next"},
     {"s s", "stop it with all its processes (pressed twice)"},
     {"Up Down, Space, b", "scroll; Page Up, Page Down, Home and End as well"},
     {NULL, NULL},
@@ -185,7 +189,7 @@ static const struct help_line help[] = {
 
 const struct screen_ops scr_attempt_ops = {
     .name = "Attempt",
-    .hints = " a/d call  o output  v diff  t terminal  s stop  Tab next pane  g queue  ? help  q back",
+    .hints = " ? help  a call  o output  v diff  t terminal  s stop  Tab next  g queue  q back",
     .help = help,
     .draw = draw,
     .key = on_key,

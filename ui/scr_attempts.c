@@ -70,16 +70,19 @@ static const char *task_text(const struct model_attempt *a)
     return a->title[0] ? a->title : a->task;
 }
 
-static void draw_attempt(const struct desk *d, struct paint *p, int row, const struct model_attempt *a, bool is_selected)
+static void draw_attempt(const struct desk *d, struct paint *p, int row,
+                         const struct model_attempt *a, bool is_selected)
 {
     AUTO_BUF struct buf text = BUF_INIT;
     size_t waiting = count_waiting(&d->model, a->id);
     paint_line(p, row, COL_ID, COL_STATE - COL_ID - 1, STYLE_PLAIN, a->id);
-    paint_line(p, row, COL_STATE, COL_AGENT - COL_STATE - 1, state_style(a, waiting), state_text(a, waiting));
+    paint_line(p, row, COL_STATE, COL_AGENT - COL_STATE - 1, state_style(a, waiting),
+               state_text(a, waiting));
     paint_line(p, row, COL_AGENT, COL_CALLS - COL_AGENT - 1, STYLE_PLAIN, a->agent);
     if (waiting > 0)
         buf_addf(&text, "%4zu", waiting);
-    paint_line(p, row, COL_CALLS, COL_AGE - COL_CALLS - 1, style_color(CELL_BOLD, INK_YELLOW), text.ptr);
+    paint_line(p, row, COL_CALLS, COL_AGE - COL_CALLS - 1, style_color(CELL_BOLD, INK_YELLOW),
+               text.ptr);
     buf_clear(&text);
     add_age(&text, p, a);
     paint_line(p, row, COL_AGE, COL_TEXT - COL_AGE - 1, STYLE_PLAIN, text.ptr);
@@ -88,8 +91,12 @@ static void draw_attempt(const struct desk *d, struct paint *p, int row, const s
         paint_line(p, row, col, TASK_COLS - 1, STYLE_PLAIN, task_text(a));
         col += TASK_COLS;
     }
-    const char *line = a->error[0] ? a->error : a->last_line[0] ? a->last_line : p->cols < WIDE_COLS ? task_text(a) : "";
-    paint_line(p, row, col, p->cols - col, a->error[0] ? style_color(0, INK_RED) : STYLE_PLAIN, line);
+    const char *line = a->error[0]           ? a->error
+                       : a->last_line[0]     ? a->last_line
+                       : p->cols < WIDE_COLS ? task_text(a)
+                                             : "";
+    paint_line(p, row, col, p->cols - col, a->error[0] ? style_color(0, INK_RED) : STYLE_PLAIN,
+               line);
     if (is_selected)
         canvas_restyle(p->cv, p->top + row, 0, p->cols, style_attr(CELL_REVERSE));
 }
@@ -131,7 +138,9 @@ static void draw(struct screen *s, const struct desk *d, struct paint *p)
     struct scr_attempts *self = (struct scr_attempts *)s;
     if (d->model.n_attempts == 0) {
         if (d->link == LINK_UP)
-            paint_line(p, 1, 1, p->cols - 1, STYLE_PLAIN, "No attempts yet. In a repository: headgate run -n 4 \"what is to be done\"");
+            paint_line(
+                p, 1, 1, p->cols - 1, STYLE_PLAIN,
+                "No attempts yet. In a repository: headgate run -n 4 \"what is to be done\"");
         return;
     }
     size_t selected = selected_index(d);
@@ -214,9 +223,9 @@ static void release(struct screen *s, struct desk *d)
 }
 
 static const struct help_line help[] = {
-    {"Up Down, j k", "select an attempt; Home, End, Page Up and Page Down as well"},
-    {"Enter", "all about the attempt: task, branch, layers, calls, review list"},
-    {"a, d", "look at the call that it waits for; there: approve or deny"},
+    {"Up Down, j k", "select; also Home, End, Page Up, Page Down"},
+    {"Enter", "task, branch, layers, waiting calls, review list"},
+    {"a, d", "show the call that it waits for, to approve or deny"},
     {"o", "its output"},
     {"v", "its diff against the base"},
     {"t", "its live terminal"},
@@ -227,7 +236,7 @@ static const struct help_line help[] = {
 
 const struct screen_ops scr_attempts_ops = {
     .name = "Attempts",
-    .hints = " Enter open  a/d call  o output  v diff  t terminal  s stop  g queue  ? help  q quit",
+    .hints = " ? help  Enter open  a call  o output  v diff  t terminal  s stop  g queue  q",
     .help = help,
     .draw = draw,
     .key = on_key,

@@ -34,7 +34,8 @@ static size_t card_of(const struct scr_call *self, const struct desk *d)
 {
     if (!model_call(&d->model, self->call.id))
         return SIZE_MAX;
-    return cards_find(&d->cards, &d->model, self->call.action[0] ? self->call.action : self->call.id);
+    return cards_find(&d->cards, &d->model,
+                      self->call.action[0] ? self->call.action : self->call.id);
 }
 
 static void add_set(struct decide_set *set, const struct scr_call *self, const struct desk *d)
@@ -46,15 +47,13 @@ static void add_set(struct decide_set *set, const struct scr_call *self, const s
         decide_set_card(set, d, card);
 }
 
-static void add_state(struct buf *out, const struct scr_call *self, const struct desk *d, struct paint *p)
+static void add_state(struct buf *out, const struct scr_call *self, const struct desk *d,
+                      struct paint *p)
 {
     if (model_call(&d->model, self->call.id)) {
         buf_adds(out, "waiting for ");
         paint_since(out, p, self->call.asked_ms);
-        if (self->call.deadline_ms) {
-            buf_adds(out, ", expires in ");
-            paint_until(out, p, self->call.deadline_ms);
-        }
+        paint_deadline(out, p, self->call.deadline_ms);
         return;
     }
     const struct model_settled *settled = model_settled(&d->model, self->call.id);
@@ -65,7 +64,8 @@ static void add_state(struct buf *out, const struct scr_call *self, const struct
         buf_addf(out, " (%s)", settled->why);
 }
 
-static void draw_head(struct scr_call *self, const struct desk *d, struct paint *p, const char *place)
+static void draw_head(struct scr_call *self, const struct desk *d, struct paint *p,
+                      const char *place)
 {
     AUTO_BUF struct buf line = BUF_INIT;
     buf_addf(&line, "%s  %s  in %s", self->call.id, self->call.tool, self->call.attempt);
@@ -84,7 +84,8 @@ static void draw_head(struct scr_call *self, const struct desk *d, struct paint 
     buf_clear(&line);
     size_t card = card_of(self, d);
     if (card != SIZE_MAX && d->cards.list[card].n > 1) {
-        buf_addf(&line, "a and d decide %zu of %zu equal calls (1 switches):", set.ids.n, d->cards.list[card].n);
+        buf_addf(&line, "a and d decide %zu of %zu equal calls (1 switches):", set.ids.n,
+                 d->cards.list[card].n);
         for (size_t i = 0; i < set.ids.n; i++)
             buf_addf(&line, " %s", set.attempts.v[i]);
     }
@@ -152,14 +153,16 @@ static const struct help_line help[] = {
     {"1", "switch between this call alone and all equal calls"},
     {"Up Down, Space, b", "scroll; Page Up, Page Down, Home and End as well"},
     {"o v t s", "output, diff, terminal, stop of the attempt"},
-    {"", "A string follows |, any other value follows = as JSON. + continues a long line."},
-    {"", "Escapes: \\n \\t \\e \\xNN bytes, \\u{NNNN} invisible characters, \\\\ a backslash."},
+    {"| and =", "a string follows |, any other value follows = as JSON"},
+    {"+", "the line above goes on"},
+    {"\\e \\xNN \\u{NNNN}", "control characters, bytes, invisible characters"},
+    {"\\\\", "a backslash"},
     {NULL, NULL},
 };
 
 const struct screen_ops scr_call_ops = {
     .name = "Call",
-    .hints = " a approve  d deny  1 one/all  Space scroll  o output  v diff  t terminal  ? help  q back",
+    .hints = " ? help  a approve  d deny  1 one/all  Space scroll  o output  v diff  q back",
     .help = help,
     .draw = draw,
     .key = on_key,
@@ -169,8 +172,9 @@ const struct screen_ops scr_call_ops = {
 static void copy_call(struct model_call *ret, const struct model_call *call)
 {
     *ret = *call;
-    char **texts[] = {&ret->id,     &ret->attempt, &ret->state, &ret->source,     &ret->agent,  &ret->tool,   &ret->cwd,
-                      &ret->action, &ret->digest,  &ret->why,   &ret->reason, &ret->decided_by, &ret->sub_id, &ret->sub_type};
+    char **texts[] = {&ret->id,     &ret->attempt,    &ret->state,  &ret->source,  &ret->agent,
+                      &ret->tool,   &ret->cwd,        &ret->action, &ret->digest,  &ret->why,
+                      &ret->reason, &ret->decided_by, &ret->sub_id, &ret->sub_type};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         *texts[i] = xstrdup(*texts[i]);
     json_incref(ret->args);
@@ -188,7 +192,7 @@ void scr_call_open(struct desk *d, const struct model_call *call, bool alone)
     desk_push(d, &self->base);
     if (!call->args) {
         json_t *request = json_object();
-        jx_set_str(request, "id", call->id);
+        jx_set_str(request, "call", call->id);
         d->host->request(d->host_arg, ASK_CALL, self->call.id, "call.show", request);
     }
 }

@@ -29,7 +29,8 @@ static void draw(struct screen *s, const struct desk *d, struct paint *p)
     for (size_t i = 0; i < self->set.attempts.n; i++)
         buf_addf(&line, " %s", self->set.attempts.v[i]);
     paint_line(p, 3, 1, p->cols - 1, STYLE_PLAIN, line.ptr);
-    paint_line(p, 5, 1, p->cols - 1, STYLE_PLAIN, "Reason, in words for the agent (it gets them as the result of its call and goes on):");
+    paint_line(p, 5, 1, p->cols - 1, STYLE_PLAIN,
+               "Reason, in words for the agent (they are the result of its call):");
     edit_draw(&self->reason, p->cv, p->top + 6, 1, p->cols - 2);
 }
 

@@ -18,7 +18,8 @@ struct scr_diff {
 
 static struct style line_style(const char *line, size_t len)
 {
-    if (len >= 4 && (memcmp(line, "+++ ", 4) == 0 || memcmp(line, "--- ", 4) == 0 || memcmp(line, "diff", 4) == 0))
+    if (len >= 4 && (memcmp(line, "+++ ", 4) == 0 || memcmp(line, "--- ", 4) == 0 ||
+                     memcmp(line, "diff", 4) == 0))
         return style_attr(CELL_BOLD);
     if (len >= 2 && memcmp(line, "@@", 2) == 0)
         return style_color(CELL_BOLD, INK_CYAN);
@@ -36,7 +37,8 @@ static void start(struct scr_diff *self, struct desk *d)
     if (!a)
         return;
     if (!a->tip[0] || !a->base[0]) {
-        fixed_setf(self->note, sizeof(self->note), "Nothing is harvested yet: r brings the commits home and shows them.");
+        fixed_setf(self->note, sizeof(self->note),
+                   "Nothing is harvested yet: r brings the commits home and shows them.");
         return;
     }
     fixed_set(self->tip, sizeof(self->tip), a->tip);
@@ -112,7 +114,7 @@ static const struct help_line help[] = {
 
 const struct screen_ops scr_diff_ops = {
     .name = "Diff",
-    .hints = " Up Down Space b scroll  Left Right long lines  r renew  o output  t terminal  ? help  q back",
+    .hints = " ? help  Up Down Space b scroll  Left Right long lines  r renew  q back",
     .help = help,
     .draw = draw,
     .key = on_key,
@@ -130,7 +132,8 @@ void scr_diff_open(struct desk *d, const struct model_attempt *a)
     start(self, d);
 }
 
-void scr_diff_on_text(struct desk *d, const char *attempt, const struct buf *text, const struct err *err)
+void scr_diff_on_text(struct desk *d, const char *attempt, const struct buf *text,
+                      const struct err *err)
 {
     struct scr_diff *self = (struct scr_diff *)desk_find(d, &scr_diff_ops);
     if (!self || strcmp(self->id, attempt) != 0)

@@ -13,7 +13,7 @@ struct scr_help {
 };
 
 static const struct help_line everywhere[] = {
-    {"q, Esc", "back; on the attempts q leaves the dashboard, and everything goes on"},
+    {"q, Esc", "back; on the attempts q leaves, and all goes on"},
     {"g", "the queue"},
     {"?", "this help"},
     {"Ctrl-Z", "suspend the dashboard; fg brings it back"},
@@ -21,10 +21,10 @@ static const struct help_line everywhere[] = {
 };
 
 static const struct help_line words[] = {
-    {"Attempt", "one agent's try at one task, named RUN.N; its branch is headgate/RUN/N"},
-    {"Call", "what an agent asks of the gate; it waits until somebody decides or it expires"},
-    {"Card", "equal calls (same tool, arguments and folder) of several attempts"},
-    {"waiting", "the attempt has calls that wait for a decision"},
+    {"Attempt", "one try at one task, RUN.N; its branch: headgate/RUN/N"},
+    {"Call", "what an agent asks of the gate, until it is decided"},
+    {"Card", "equal calls (tool, arguments, folder) of some attempts"},
+    {"waiting", "its calls wait for a decision"},
     {NULL, NULL},
 };
 

@@ -17,10 +17,10 @@ struct scr_live {
     struct buf to_send; /* gathered over one read */
     bool has_prefix;    /* Ctrl-] was pressed */
     bool is_scrolling;
-    size_t back;        /* lines up in the history */
+    size_t back; /* lines up in the history */
     bool has_ended;
-    char note[256];     /* why it ended */
-    int rows, cols;     /* what the keeper was told */
+    char note[256]; /* why it ended */
+    int rows, cols; /* what the keeper was told */
 };
 
 static void on_vt_out(void *arg, const char *bytes, size_t len)
@@ -56,8 +56,8 @@ static void draw_bottom(const struct scr_live *self, struct paint *p)
     if (self->has_ended)
         buf_addf(&text, "%s  any key: back", self->note);
     else if (self->is_scrolling)
-        buf_addf(&text, "%zu of %zu lines up  Up Down PageUp PageDown scroll  q back to the end", self->back,
-                 vt_history(self->vt));
+        buf_addf(&text, "%zu of %zu lines up  Up Down PageUp PageDown scroll  q back to the end",
+                 self->back, vt_history(self->vt));
     else if (self->has_prefix)
         buf_adds(&text, "Ctrl-] then: d detach  [ scroll  Ctrl-] itself");
     else
@@ -121,7 +121,8 @@ static bool prefix_key(struct scr_live *self, struct desk *d, unsigned char c)
     return false;
 }
 
-/* What a byte or sequence means for the program: cursor keys and pastes as it asked for them, all else as it is. */
+/* What a byte or sequence means for the program: cursor keys and pastes as it asked for them, all
+ * else as it is. */
 static size_t pass(struct scr_live *self, const unsigned char *bytes, size_t len)
 {
     struct key key;

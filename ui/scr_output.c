@@ -63,13 +63,13 @@ static const struct help_line help[] = {
     {"Up Down, Space, b", "scroll; at the end the view follows what comes"},
     {"Left Right", "long lines"},
     {"v t s", "diff, live terminal, stop; Tab goes on to the diff"},
-    {"", "The last 1 MiB is kept here; all of it: headgate logs ATTEMPT"},
+    {"", "the last 1 MiB is here; all of it: headgate logs ATTEMPT"},
     {NULL, NULL},
 };
 
 const struct screen_ops scr_output_ops = {
     .name = "Output",
-    .hints = " Up Down Space b scroll  Left Right long lines  v diff  t terminal  Tab diff  ? help  q back",
+    .hints = " ? help  Up Down Space b scroll  Left Right long lines  Tab diff  q back",
     .help = help,
     .draw = draw,
     .key = on_key,

@@ -43,7 +43,8 @@ static void load_args(struct scr_queue *self, const struct desk *d, size_t card)
     if (call->args)
         argtext(&text, call->args);
     else
-        buf_adds(&text, "(the arguments are too large for this list: press Enter to see them whole)\n");
+        buf_adds(&text,
+                 "(the arguments are too large for this list: press Enter to see them whole)\n");
     view_clear(&self->args);
     view_set(&self->args, text.ptr, text.len);
 }
@@ -75,7 +76,8 @@ static void add_members(struct buf *out, const struct desk *d, const struct card
         buf_addf(out, " %s", d->model.calls[d->cards.members[card->from + i]].attempt);
 }
 
-static void draw_args(struct scr_queue *self, const struct desk *d, struct paint *p, int row, size_t at)
+static void draw_args(struct scr_queue *self, const struct desk *d, struct paint *p, int row,
+                      size_t at)
 {
     const struct card *card = &d->cards.list[at];
     const struct model_call *call = card_call(d, at);
@@ -92,10 +94,7 @@ static void draw_args(struct scr_queue *self, const struct desk *d, struct paint
     paint_asker(&who, call);
     buf_adds(&who, " in");
     add_members(&who, d, card);
-    if (call->deadline_ms) {
-        buf_adds(&who, ", expires in ");
-        paint_until(&who, p, call->deadline_ms);
-    }
+    paint_deadline(&who, p, call->deadline_ms);
     paint_line(p, row + 1, 1, p->cols - 1, STYLE_PLAIN, who.ptr);
     buf_clear(&who);
     buf_addf(&who, "folder   %s", call->cwd[0] ? call->cwd : "(not told)");
@@ -136,8 +135,9 @@ static void decide(struct scr_queue *self, struct desk *d, bool is_allow)
     if (at == SIZE_MAX)
         return;
     const struct model_call *call = card_call(d, at);
-    if (strcmp(self->shown, cards_key(&d->cards, &d->model, at)) != 0 || d->now_ms - d->card_moved_ms < SETTLE_MS) {
-        desk_complain(d, "Another card has just come under the cursor: look, then press again.");
+    if (strcmp(self->shown, cards_key(&d->cards, &d->model, at)) != 0 ||
+        d->now_ms - d->card_moved_ms < SETTLE_MS) {
+        desk_complain(d, "That card has just come under the cursor: look, then press again.");
         return;
     }
     if (!call->args) {
@@ -186,19 +186,19 @@ static void release(struct screen *s, struct desk *d)
 }
 
 static const struct help_line help[] = {
-    {"Up Down, j k", "select a card; equal calls of several attempts are one card"},
+    {"Up Down, j k", "select a card: equal calls of several attempts"},
     {"a", "approve the card: all its calls"},
     {"d", "deny it, with a reason that the agent reads"},
-    {"Enter", "the card alone on the screen; there a single call of it can be decided"},
-    {"Space, b", "scroll the arguments; Page Up, Page Down, Home and End as well"},
-    {"o v t s", "output, diff, terminal, stop of the attempt that asked first"},
+    {"Enter", "the card alone; there one call of it can be decided"},
+    {"Space, b", "scroll; also Page Up, Page Down, Home, End"},
+    {"o v t s", "output, diff, terminal, stop of the first attempt"},
     {"Tab", "back to the attempts"},
     {NULL, NULL},
 };
 
 const struct screen_ops scr_queue_ops = {
     .name = "Queue",
-    .hints = " a approve  d deny  Enter open  Space scroll  o output  v diff  t terminal  Tab attempts  ? help  q back",
+    .hints = " ? help  a approve  d deny  Enter open  Space scroll  Tab attempts  q back",
     .help = help,
     .draw = draw,
     .key = on_key,

@@ -16,10 +16,12 @@
 #include "runner/base/mem.h"
 #include "ui/fixed.h"
 
-/* Bracketed paste is no part of terminfo; terminals that do not know the mode ignore it (ECMA-48, private modes). */
+/* Bracketed paste is no part of terminfo; terminals that do not know the mode ignore it (ECMA-48,
+ * private modes). */
 static const char paste_on[] = "\x1b[?2004h", paste_off[] = "\x1b[?2004l";
 
-/* From here on ISIG and friends are curses' business, so a fatal signal finds all that it needs in this one place. */
+/* From here on ISIG and friends are curses' business, so a fatal signal finds all that it needs in
+ * this one place. */
 static struct {
     bool is_open, has_colors, is_raw;
     SCREEN *screen;
@@ -131,7 +133,8 @@ static void set_modes(void)
 bool term_open(struct err *err)
 {
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-        return err_set(err, ERR_USAGE, "this needs a terminal; use headgate ls and headgate gate in scripts");
+        return err_set(err, ERR_USAGE,
+                       "this needs a terminal; use headgate ls and headgate gate in scripts");
     choose_locale();
     AUTO_FD int fd = open_own(err);
     if (fd < 0)
@@ -141,8 +144,10 @@ bool term_open(struct err *err)
     term.screen = newterm(NULL, stdout, stdin);
     if (!term.screen) {
         const char *type = getenv("TERM");
-        return err_set(err, ERR_USAGE, "the terminal type '%.64s' is unknown or too simple; set TERM, for example to xterm",
-                       type ? type : "");
+        return err_set(
+            err, ERR_USAGE,
+            "the terminal type '%.64s' is unknown or too simple; set TERM, for example to xterm",
+            type ? type : "");
     }
     term.fd = steal_fd(&fd);
     make_reset();
@@ -236,7 +241,8 @@ static attr_t attributes(struct style style)
     return attr;
 }
 
-/* The wide characters of a cell; *ret_width is what the C library says they take, which is what curses goes by. */
+/* The wide characters of a cell; *ret_width is what the C library says they take, which is what
+ * curses goes by. */
 static void widen(wchar_t ret[CCHARW_MAX + 1], int *ret_width, const struct cell *cell)
 {
     mbstate_t state = {0};
@@ -266,7 +272,8 @@ static void put(int row, int col, const wchar_t *text, attr_t attr, int pair)
         mvadd_wch(row, col, &glyph);
 }
 
-/* Where we and the C library disagree about the width, a replacement of the right width keeps the row straight. */
+/* Where we and the C library disagree about the width, a replacement of the right width keeps the
+ * row straight. */
 static void draw_cell(int row, int col, const struct cell *cell)
 {
     wchar_t text[CCHARW_MAX + 1];

@@ -1,9 +1,12 @@
 /*
- * term: the person's terminal: a canvas goes to it, bytes come from it. The only file that includes curses.
+ * term: the person's terminal: a canvas goes to it, bytes come from it. The only file that includes
+ * curses.
  *
- * One terminal per process, as with curses itself: hence no handle. It is given back as it was found on every way out: term_close; a
- * fatal signal or abort (a handler writes the reset and the signal then takes its course); stop and continue (term_suspend and
- * term_resume, called by the owner of the signals). Signals of the terminal must have handlers before term_open, else curses takes them.
+ * One terminal per process, as with curses itself: hence no handle. It is given back as it was
+ * found on every way out: term_close; a fatal signal or abort (a handler writes the reset and the
+ * signal then takes its course); stop and continue (term_suspend and term_resume, called by the
+ * owner of the signals). Signals of the terminal must have handlers before term_open, else curses
+ * takes them.
  */
 #ifndef UI_TERM_H
 #define UI_TERM_H
@@ -13,12 +16,14 @@
 /* ERR_USAGE: standard input and output are no terminal, or its type is unknown. */
 bool term_open(struct err *err) WARN_UNUSED;
 void term_close(void);
-/* For reading and polling: a description of its own, so that O_NONBLOCK does not reach the shell's. */
+/* For reading and polling: a description of its own, so that O_NONBLOCK does not reach the shell's.
+ */
 int term_fd(void);
 void term_size(int *ret_rows, int *ret_cols);
 /* Draw what differs from the last canvas. */
 void term_draw(const struct canvas *cv);
-/* Forget what is on the terminal: the next drawing writes all of it. After a change of size and after a continue. */
+/* Forget what is on the terminal: the next drawing writes all of it. After a change of size and
+ * after a continue. */
 void term_forget(void);
 /* Raw: also the keys that make signals are bytes. */
 void term_raw(bool is_raw);

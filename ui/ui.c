@@ -39,7 +39,8 @@ static const char *attempt_name(const char *keeper_socket)
     return name[0] == 'k' ? name + 1 : name;
 }
 
-bool ui_attach(int *ret_status, const char *keeper_socket, const struct ui_join *join, struct err *err)
+bool ui_attach(int *ret_status, const char *keeper_socket, const struct ui_join *join,
+               struct err *err)
 {
     struct sigaction before;
     AUTO_FREE struct host *h = xmalloc(sizeof(*h));

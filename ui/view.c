@@ -22,7 +22,8 @@ static void add_row(struct view *v, size_t start, size_t len, bool is_continued)
         v->cap_rows = v->cap_rows ? v->cap_rows * 2 : 64;
         v->rows = xreallocarray(v->rows, v->cap_rows, sizeof(*v->rows));
     }
-    v->rows[v->n_rows++] = (struct view_row){.start = start, .len = len, .is_continued = is_continued};
+    v->rows[v->n_rows++] =
+        (struct view_row){.start = start, .len = len, .is_continued = is_continued};
 }
 
 /* The rows of one line of a wrapping view. */
@@ -31,7 +32,8 @@ static void wrap_line(struct view *v, size_t start, size_t len)
     size_t at = 0;
     do {
         int room = v->width - (at > 0 ? WRAP_INDENT : 0);
-        /* What cannot take more columns than this many bytes need not be looked at: a long line stays linear. */
+        /* What cannot take more columns than this many bytes need not be looked at: a long line
+         * stays linear. */
         size_t look = len - at, bound = (size_t)room * CELL_TEXT_SIZE + 64;
         size_t n = text_fit(v->text.ptr + start + at, look < bound ? look : bound, room);
         if (n == 0)
@@ -124,7 +126,8 @@ void view_layout(struct view *v, int rows, int cols)
         v->top = last_top(v);
 }
 
-static void draw_row(const struct view *v, struct canvas *cv, int row, int col, int cols, const struct view_row *r)
+static void draw_row(const struct view *v, struct canvas *cv, int row, int col, int cols,
+                     const struct view_row *r)
 {
     const char *line = v->text.ptr + r->start;
     struct style style = v->style ? v->style(line, r->len) : STYLE_PLAIN;

@@ -1,9 +1,10 @@
 /*
  * view: a long text in a window: scrolling, wrapping, following its end. Pure.
  *
- * The text is kept as it came, with the places of its lines; only the lines in sight are sanitised and drawn, so the length of the text does
- * not matter. A wrapping view needs the width of every line: its text must be sanitised by the caller (view_set on the output
- * of argtext, for example), and a wrapped line goes on behind a '+'.
+ * The text is kept as it came, with the places of its lines; only the lines in sight are sanitised
+ * and drawn, so the length of the text does not matter. A wrapping view needs the width of every
+ * line: its text must be sanitised by the caller (view_set on the output of argtext, for example),
+ * and a wrapped line goes on behind a '+'.
  */
 #ifndef UI_VIEW_H
 #define UI_VIEW_H
@@ -23,23 +24,27 @@ struct view {
     struct buf text;
     struct view_row *rows;
     size_t n_rows, cap_rows;
-    size_t top;      /* the first row in sight */
-    int left;        /* columns scrolled to the right; not with wraps */
+    size_t top; /* the first row in sight */
+    int left;   /* columns scrolled to the right; not with wraps */
     bool wraps;
-    bool follows;    /* stick to the end while the end is in sight */
+    bool follows; /* stick to the end while the end is in sight */
     view_style_fn style;
-    int width;       /* for which the rows were made */
-    int height;      /* of the last drawing, for page keys */
+    int width;  /* for which the rows were made */
+    int height; /* of the last drawing, for page keys */
 };
 
-#define VIEW_INIT {.text = BUF_INIT}
+#define VIEW_INIT        \
+    {                    \
+        .text = BUF_INIT \
+    }
 void view_release(struct view *v);
 /* Replace the text; the place is kept where it still exists. */
 void view_set(struct view *v, const char *text, size_t len);
 /* Add at the end; above max_bytes whole lines are dropped at the front. */
 void view_append(struct view *v, const char *text, size_t len, size_t max_bytes);
 void view_clear(struct view *v);
-/* Give the window its size: makes the rows of a wrapping view and keeps `top` in range. Call it before view_draw. */
+/* Give the window its size: makes the rows of a wrapping view and keeps `top` in range. Call it
+ * before view_draw. */
 void view_layout(struct view *v, int rows, int cols);
 /* Draw into a window of the size of the last layout. */
 void view_draw(const struct view *v, struct canvas *cv, int row, int col, int rows, int cols);

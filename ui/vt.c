@@ -6,8 +6,11 @@
 
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
+#include "ui/utf8.h"
+#include "ui/vtfilter.h"
 
-enum { CUBE_FIRST = 16, CUBE_STEPS = 6 };
+/* A REP makes many bytes of few: what is filtered at once is bounded. */
+enum { CUBE_FIRST = 16, CUBE_STEPS = 6, FEED_BYTES = 4096 };
 
 /* A line that left the screen at its top. */
 struct history_line {
@@ -18,30 +21,18 @@ struct history_line {
 struct vt {
     VTerm *term;
     VTermScreen *screen;
+    struct vtfilter filter;
     vt_out_fn out;
     void *arg;
     bool is_answering;
     bool is_keying; /* the bytes that come out are of a key, not an answer */
     bool damaged, cursor_hidden;
-    struct history_line history[VT_HISTORY_LINES]; /* a ring: the newest is at (n_history - 1) % VT_HISTORY_LINES */
+    struct history_line
+        history[VT_HISTORY_LINES]; /* a ring: the newest is at (n_history - 1) % VT_HISTORY_LINES */
     size_t n_history;
 };
 
 /* ---- cells ---- */
-
-static size_t encode(char ret[4], uint32_t ch)
-{
-    if (ch < 0x80) {
-        ret[0] = (char)ch;
-        return 1;
-    }
-    size_t n = ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4;
-    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = n - 1; i > 0; i--, ch >>= 6)
-        ret[i] = (char)(0x80 | (ch & 0x3f));
-    ret[0] = (char)(lead[n] | ch);
-    return n;
-}
 
 static bool is_printable(const char *bytes, size_t len)
 {
@@ -52,14 +43,15 @@ static bool is_printable(const char *bytes, size_t len)
     return clean.len == len && memcmp(clean.ptr, bytes, len) == 0;
 }
 
-/* The code points of a cell: the first always gives a glyph, a combining one only if it is printable. */
+/* The code points of a cell: the first always gives a glyph, a combining one only if it is
+ * printable. */
 static void set_text(struct cell *cell, const uint32_t *chars)
 {
     static const char replacement[] = "\xef\xbf\xbd";
     size_t used = 0;
     for (size_t i = 0; i <= CELL_MARKS && i < VTERM_MAX_CHARS_PER_CELL && chars[i]; i++) {
         char bytes[4];
-        size_t n = chars[i] <= 0x10ffff ? encode(bytes, chars[i]) : 0;
+        size_t n = chars[i] <= 0x10ffff ? utf8_encode(bytes, chars[i]) : 0;
         if (n > 0 && is_printable(bytes, n)) {
             memcpy(cell->text + used, bytes, n);
             used += n;
@@ -85,7 +77,9 @@ static int16_t palette_color(const VTermColor *color)
         return COLOR_NONE;
     if (VTERM_COLOR_IS_INDEXED(color))
         return color->indexed.idx;
-    return (int16_t)(CUBE_FIRST + (cube_level(color->rgb.red) * CUBE_STEPS + cube_level(color->rgb.green)) * CUBE_STEPS +
+    return (int16_t)(CUBE_FIRST +
+                     (cube_level(color->rgb.red) * CUBE_STEPS + cube_level(color->rgb.green)) *
+                         CUBE_STEPS +
                      cube_level(color->rgb.blue));
 }
 
@@ -93,9 +87,11 @@ static struct cell convert(const VTermScreenCell *from)
 {
     struct cell cell = {.width = (uint8_t)(from->width == 2 ? 2 : 1)};
     set_text(&cell, from->chars);
-    unsigned attr = (from->attrs.bold ? CELL_BOLD : 0u) | (from->attrs.underline ? CELL_UNDERLINE : 0u) |
-                    (from->attrs.italic ? CELL_ITALIC : 0u) | (from->attrs.reverse ? CELL_REVERSE : 0u);
-    cell.style = (struct style){.attr = (uint8_t)attr, .fg = palette_color(&from->fg), .bg = palette_color(&from->bg)};
+    unsigned attr =
+        (from->attrs.bold ? CELL_BOLD : 0u) | (from->attrs.underline ? CELL_UNDERLINE : 0u) |
+        (from->attrs.italic ? CELL_ITALIC : 0u) | (from->attrs.reverse ? CELL_REVERSE : 0u);
+    cell.style = (struct style){
+        .attr = (uint8_t)attr, .fg = palette_color(&from->fg), .bg = palette_color(&from->bg)};
     return cell;
 }
 
@@ -138,7 +134,8 @@ static int on_push_line(int cols, const VTermScreenCell *cells, void *user)
     line->cells = xreallocarray(line->cells, (size_t)cols, sizeof(*line->cells));
     line->cols = cols;
     for (int col = 0; col < cols; col++)
-        line->cells[col] = is_right_half(&cells[col]) ? (struct cell){.width = 0} : convert(&cells[col]);
+        line->cells[col] =
+            is_right_half(&cells[col]) ? (struct cell){.width = 0} : convert(&cells[col]);
     return 1;
 }
 
@@ -169,7 +166,8 @@ struct vt *vt_new(int rows, int cols, bool is_answering, vt_out_fn out, void *ar
     vt->is_answering = is_answering;
     vt->out = out;
     vt->arg = arg;
-    vt->term = vterm_new(clamp(rows, VT_MIN_ROWS, VT_MAX_ROWS), clamp(cols, VT_MIN_COLS, VT_MAX_COLS));
+    vt->term =
+        vterm_new(clamp(rows, VT_MIN_ROWS, VT_MAX_ROWS), clamp(cols, VT_MIN_COLS, VT_MAX_COLS));
     vterm_set_utf8(vt->term, 1);
     vterm_output_set_callback(vt->term, on_output, vt);
     vt->screen = vterm_obtain_screen(vt->term);
@@ -193,13 +191,20 @@ void vt_free(struct vt *vt)
 
 void vt_feed(struct vt *vt, const void *bytes, size_t len)
 {
-    vterm_input_write(vt->term, bytes, len);
+    AUTO_BUF struct buf clean = BUF_INIT;
+    for (size_t at = 0, n; at < len; at += n) {
+        n = len - at < FEED_BYTES ? len - at : FEED_BYTES;
+        buf_clear(&clean);
+        vtfilter_feed(&vt->filter, &clean, (const char *)bytes + at, n);
+        vterm_input_write(vt->term, clean.ptr, clean.len);
+    }
     vterm_screen_flush_damage(vt->screen);
 }
 
 void vt_resize(struct vt *vt, int rows, int cols)
 {
-    vterm_set_size(vt->term, clamp(rows, VT_MIN_ROWS, VT_MAX_ROWS), clamp(cols, VT_MIN_COLS, VT_MAX_COLS));
+    vterm_set_size(vt->term, clamp(rows, VT_MIN_ROWS, VT_MAX_ROWS),
+                   clamp(cols, VT_MIN_COLS, VT_MAX_COLS));
     vterm_screen_flush_damage(vt->screen);
     vt->damaged = true;
 }
@@ -216,25 +221,29 @@ size_t vt_history(const struct vt *vt)
     return vt->n_history < VT_HISTORY_LINES ? vt->n_history : VT_HISTORY_LINES;
 }
 
-static void draw_history_line(const struct vt *vt, struct canvas *cv, int row, int col, int cols, size_t back)
+static void draw_history_line(const struct vt *vt, struct canvas *cv, int row, int col, int cols,
+                              size_t back)
 {
     const struct history_line *line = &vt->history[(vt->n_history - back) % VT_HISTORY_LINES];
     for (int i = 0; i < cols && i < line->cols; i++)
         canvas_put_cell(cv, row, col + i, &line->cells[i]);
 }
 
-static void draw_screen_line(const struct vt *vt, struct canvas *cv, int row, int col, int cols, int line)
+static void draw_screen_line(const struct vt *vt, struct canvas *cv, int row, int col, int cols,
+                             int line)
 {
     for (int i = 0; i < cols; i++) {
         VTermScreenCell cell;
-        if (!vterm_screen_get_cell(vt->screen, (VTermPos){.row = line, .col = i}, &cell) || is_right_half(&cell))
+        if (!vterm_screen_get_cell(vt->screen, (VTermPos){.row = line, .col = i}, &cell) ||
+            is_right_half(&cell))
             continue;
         struct cell converted = convert(&cell);
         canvas_put_cell(cv, row, col + i, &converted);
     }
 }
 
-void vt_draw(const struct vt *vt, struct canvas *cv, int row, int col, int rows, int cols, size_t back)
+void vt_draw(const struct vt *vt, struct canvas *cv, int row, int col, int rows, int cols,
+             size_t back)
 {
     int vt_rows, vt_cols;
     vterm_get_size(vt->term, &vt_rows, &vt_cols);

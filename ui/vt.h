@@ -1,9 +1,11 @@
 /*
- * vt: the screen of a program in a box, as libvterm keeps it: bytes in, cells out. The only file that includes vterm.h.
+ * vt: the screen of a program in a box, as libvterm keeps it: bytes in, cells out. The only file
+ * that includes vterm.h, and libvterm sees only what vtfilter lets through.
  *
- * Nothing of the box's bytes gets through but printable cells: titles, clipboard and every other string sequence are ignored, and a code
- * point that the sanitiser would escape shows as U+FFFD. What a terminal answers (cursor reports and the like) comes out only when
- * is_answering: several may show one program, and what is replayed was answered long ago.
+ * Nothing of the box's bytes gets through but printable cells: titles, clipboard and every other
+ * string sequence are ignored, and a code point that the sanitiser would escape shows as U+FFFD.
+ * What a terminal answers (cursor reports and the like) comes out only when is_answering: several
+ * may show one program, and what is replayed was answered long ago.
  */
 #ifndef UI_VT_H
 #define UI_VT_H
@@ -12,7 +14,13 @@
 #include "ui/canvas.h"
 #include "ui/key.h"
 
-enum { VT_HISTORY_LINES = 2000, VT_MIN_ROWS = 2, VT_MIN_COLS = 8, VT_MAX_ROWS = 1000, VT_MAX_COLS = 1000 };
+enum {
+    VT_HISTORY_LINES = 2000,
+    VT_MIN_ROWS = 2,
+    VT_MIN_COLS = 8,
+    VT_MAX_ROWS = 1000,
+    VT_MAX_COLS = 1000
+};
 
 struct vt;
 /* Bytes for the program's input. */
@@ -26,10 +34,11 @@ void vt_resize(struct vt *vt, int rows, int cols);
 /* True when something has changed since the last call. */
 bool vt_take_damage(struct vt *vt);
 /* Draw the screen, or what is `back` lines up in the history, into a window, with the cursor. */
-void vt_draw(const struct vt *vt, struct canvas *cv, int row, int col, int rows, int cols, size_t back);
+void vt_draw(const struct vt *vt, struct canvas *cv, int row, int col, int rows, int cols,
+             size_t back);
 size_t vt_history(const struct vt *vt); /* lines that can be scrolled back */
-/* Send a cursor key as the program asked for it (DECCKM), or a mark of a paste if it wants them. False: not such a key. The bytes come to
- * `out`. */
+/* Send a cursor key as the program asked for it (DECCKM), or a mark of a paste if it wants them.
+ * False: not such a key. The bytes come to `out`. */
 bool vt_key(struct vt *vt, enum key_code code);
 
 #endif
