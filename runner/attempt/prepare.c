@@ -1,5 +1,7 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runner/attempt/boxes.h"
@@ -14,6 +16,17 @@ static bool make_home(const char *dir, const struct account *account, struct err
     return fs_mkdirs(home, 0700, err) &&
            (!account->is_other ||
             fs_chown_tree(AT_FDCWD, home, account->uid, account->gid, err));
+}
+
+/* Another account must pass through the folder to its own parts; what is not its own in there is 0600, and
+ * the state folder above lets nobody in. */
+static bool make_folder(const char *dir, const struct account *account, struct err *err)
+{
+    if (!fs_mkdirs(dir, 0700, err))
+        return false;
+    if (account->is_other && chmod(dir, 0711) != 0)
+        return err_sys(err, errno, "cannot change the mode of %s", dir);
+    return true;
 }
 
 static bool create_tree(struct wt_attempt *ret, const struct paths *paths, const struct config *config,
@@ -73,7 +86,7 @@ bool attempt_prepare(struct attempt_place *ret, const struct paths *paths, const
     struct wt_attempt tree = WT_ATTEMPT_INIT;
     struct boxes boxes = {.paths = paths, .config = config, .spec = spec, .tree = &tree};
     AUTO_FREE char *dir = paths_attempt(paths, spec->id);
-    if (!account_of_boxes(&boxes.account, config, err) || !fs_mkdirs(dir, 0700, err) ||
+    if (!account_of_boxes(&boxes.account, config, err) || !make_folder(dir, &boxes.account, err) ||
         !make_home(dir, &boxes.account, err) ||
         !open_or_create_tree(&tree, paths, config, spec, dir, &boxes.account, err))
         return false;
