@@ -9,6 +9,7 @@ printf 'untracked\n' >notes.local
 before=$(git status --porcelain=v1; git rev-parse HEAD; git stash list; cat README)
 
 run_agent -n 4 -j 4 --ladder auto -- 'edit src/app.txt changed
+ungated echo $HEADGATE_ATTEMPT >mine.txt
 commit Change the app
 edit left.txt uncommitted work' >"$WORLD/run.out" 2>&1 || die "the run failed: $(cat "$WORLD/run.out")"
 check_has 'the first line names rung, base and network' 'auto.*' "$WORLD/run.out"
