@@ -17,7 +17,7 @@
 #include "runner/store/store.h"
 
 /* Fewer than the pool has threads (server.c), so that a request's own work always finds one. */
-enum { JOBS_MAX = 6, RETRY_MS = 500 };
+enum { JOBS_MAX = 6, RETRY_MS = 500, BATCH = 256 };
 
 /* ---- states ---- */
 
@@ -93,6 +93,56 @@ bool executor_post(bool *ret_moved, struct server *s, const char *id, enum attem
     if (!moved)
         return true;
     follow(s, &row, &m);
+    return true;
+}
+
+/* One attempt of a batch, between its transaction and what follows. */
+struct batch_item {
+    struct attempt_row row;
+    struct merge m;
+    bool moved;
+};
+
+static void batch_release(struct batch_item *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        attempt_row_release(&items[i].row);
+        merge_release(&items[i].m);
+    }
+    free(items);
+}
+
+static bool commit_batch(struct server *s, struct batch_item *items, char *const *ids, size_t n,
+                         enum attempt_event event, struct err *err)
+{
+    AUTO_ROLLBACK struct db *db = s->db;
+    if (!db_begin(db, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct batch_item *item = &items[i];
+        if (!attempt_row_get(&item->row, db, ids[i], err))
+            return false;
+        item->moved = attempt_row_apply(&item->row, event, clock_unix_ms(), &item->m.effects);
+        if (item->moved && !save(s, &item->row, &item->m, err))
+            return false;
+    }
+    return db_commit(db, err);
+}
+
+bool executor_post_all(struct server *s, const struct strv *ids, enum attempt_event event,
+                       struct err *err)
+{
+    for (size_t done = 0; done < ids->n; done += BATCH) {
+        size_t n = ids->n - done < BATCH ? ids->n - done : BATCH;
+        struct batch_item *items = xcalloc(n, sizeof(*items));
+        bool ok = commit_batch(s, items, ids->v + done, n, event, err);
+        for (size_t i = 0; ok && i < n; i++)
+            if (items[i].moved)
+                follow(s, &items[i].row, &items[i].m);
+        batch_release(items, n);
+        if (!ok)
+            return false;
+    }
     return true;
 }
 

@@ -20,6 +20,10 @@ void executor_init(struct server *s);
  * false; ret_moved may be NULL). False: the store failed and nothing has changed. */
 bool executor_post(bool *ret_moved, struct server *s, const char *id, enum attempt_event event,
                    executor_fill fill, void *arg, struct err *err) WARN_UNUSED;
+/* The same event for many, in few transactions: stopping a queue of thousands must not stop the
+ * loop. */
+bool executor_post_all(struct server *s, const struct strv *ids, enum attempt_event event,
+                       struct err *err) WARN_UNUSED;
 /* Change a row without an event. */
 bool executor_update(struct server *s, const char *id, executor_fill fill, void *arg,
                      struct err *err) WARN_UNUSED;

@@ -5,6 +5,8 @@
 
 #include "runner/server/view.h"
 
+enum { SHOWN_MAX = 2000 }; /* attempts in an answer */
+
 struct gather {
     struct gather *next;
     struct request *request;
@@ -18,7 +20,8 @@ static void answer(struct gather *g)
 {
     struct err err = ERR_INIT;
     json_t *attempts;
-    if (view_attempts(&attempts, g->request->server, &g->ids, VIEW_SHORT, &err))
+    const struct strv shown = {.v = g->ids.v, .n = g->ids.n < SHOWN_MAX ? g->ids.n : SHOWN_MAX};
+    if (view_attempts(&attempts, g->request->server, &shown, VIEW_SHORT, &err))
         request_answer(g->request, json_pack("{s:o}", "attempts", attempts));
     else
         request_fail(g->request, &err);

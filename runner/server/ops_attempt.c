@@ -65,11 +65,11 @@ void op_attempt_stop(struct request *r)
     AUTO_STRV struct strv ids = STRV_INIT;
     AUTO_STRV struct strv waiting = STRV_INIT;
     bool ok = view_resolve(&ids, s, r->body, ATTEMPTS_OPEN, &err) &&
-              log_act(r, "attempt.stop", &ids, &err);
+              log_act(r, "attempt.stop", &ids, &err) &&
+              executor_post_all(s, &ids, ATTEMPT_EV_STOP, &err);
     for (size_t i = 0; ok && i < ids.n; i++) {
         AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
-        ok = executor_post(NULL, s, ids.v[i], ATTEMPT_EV_STOP, NULL, NULL, &err) &&
-             attempt_row_get(&row, s->db, ids.v[i], &err);
+        ok = attempt_row_get(&row, s->db, ids.v[i], &err);
         if (ok && row.state != ATTEMPT_DONE)
             strv_push(&waiting, ids.v[i]);
     }

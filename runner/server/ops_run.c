@@ -153,6 +153,7 @@ static bool describe(json_t **ret, struct create *c, struct err *err)
     jx_set(result, "base", base_json(&c->base));
     jx_set_str(result, "network", network);
     jx_set(result, "layers", view_layers(&c->layers));
+    jx_set_int(result, "n", (int64_t)json_array_size(jx_arr(c->body, "tasks")) * c->n);
     jx_set_int(result, "jobs", c->jobs);
     jx_set(result, "notes", jx_from_strv(&c->notes));
     *ret = result;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -237,6 +238,7 @@ static int fail(const struct err *err)
 static int run(struct server *s, void (*ready)(void *arg), void *arg, struct err *err)
 {
     setenv("UV_THREADPOOL_SIZE", "8", 1); /* more than the executor's jobs */
+    mallopt(M_ARENA_MAX, 2);              /* or each worker's heap stays with us for good */
     signal(SIGPIPE, SIG_IGN);             /* a peer that is gone is an error of the write */
     signal(SIGHUP, SIG_IGN);
     return serve(s, ready, arg, err) ? SERVER_EXIT_OK : SERVER_EXIT_FAILED;
