@@ -55,7 +55,7 @@ struct box_limits {
 
 struct box_spec {
     struct strv argv; /* argv[0] is looked up in PATH of env, inside */
-    struct strv env;  /* the whole environment of the agent */
+    struct strv env;  /* the whole environment of the agent; its umask is 022 */
     char *cwd;        /* inside */
     uid_t uid;        /* whom the box runs as; the caller's own unless the caller is root */
     gid_t gid;

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runner/base/mem.h"
@@ -106,8 +105,6 @@ static _Noreturn void become(const struct program *p, int tty_fd, int report_fd)
         fail(report_fd, EXEC_CWD, errno);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    /* The keeper's own mask is narrow; files of a worktree are meant to have git's usual modes. */
-    umask(022);
     fail(report_fd, EXEC_PROGRAM, exec_program(p));
 }
 

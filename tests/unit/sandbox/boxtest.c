@@ -135,7 +135,7 @@ static char *run(int *ret_status, const struct box_spec *spec)
 }
 
 /* The spec is borrowed and const: only its command is exchanged for the time of the call. */
-static char *run_with(int *ret_status, const struct box_spec *spec, const char *const *argv)
+char *boxtest_argv(int *ret_status, const struct box_spec *spec, const char *const *argv)
 {
     struct box_spec with = *spec;
     with.argv = (struct strv)STRV_INIT;
@@ -148,13 +148,13 @@ static char *run_with(int *ret_status, const struct box_spec *spec, const char *
 char *boxtest_sh(int *ret_status, const struct box_spec *spec, const char *script)
 {
     const char *const argv[] = {"/bin/sh", "-c", script, NULL};
-    return run_with(ret_status, spec, argv);
+    return boxtest_argv(ret_status, spec, argv);
 }
 
 char *boxtest_try(const struct box_spec *spec, const char *attempt)
 {
     const char *const argv[] = {BOXTEST_PROBE, "--probe", attempt, NULL};
-    return run_with(NULL, spec, argv);
+    return boxtest_argv(NULL, spec, argv);
 }
 
 void boxtest_expect(const struct box_spec *spec, const char *attempt, const char *expected)
@@ -242,13 +242,12 @@ void boxtest_read_until(int fd, const char *text)
 {
     AUTO_BUF struct buf seen = BUF_INIT;
     while (!strstr(seen.ptr, text)) {
-        char chunk[512];
+        char c; /* one at a time: what follows is for the next call */
         struct pollfd p = {.fd = fd, .events = POLLIN};
         if (poll(&p, 1, BOXTEST_TIMEOUT_MS) != 1)
             fail_msg("\"%s\" never came, but \"%s\"", text, seen.ptr);
-        ssize_t got = read(fd, chunk, sizeof(chunk));
-        if (got <= 0)
+        if (read(fd, &c, 1) != 1)
             fail_msg("the end came before \"%s\", after \"%s\"", text, seen.ptr);
-        buf_add(&seen, chunk, (size_t)got);
+        buf_addch(&seen, c);
     }
 }

@@ -40,6 +40,8 @@ void boxtest_spec(struct box_spec *spec);
 /* Run /bin/sh -c script to its end; its output without the last newline, allocated. Fails the test when no box comes
  * about. ret_status may be NULL: then it must be 0. */
 char *boxtest_sh(int *ret_status, const struct box_spec *spec, const char *script);
+/* The same for a program without a shell. */
+char *boxtest_argv(int *ret_status, const struct box_spec *spec, const char *const *argv);
 /* Try one thing (sandbox/launch/probe.c): "ok", an errno's name, or a value. */
 char *boxtest_try(const struct box_spec *spec, const char *attempt);
 /* It comes out as expected. */
