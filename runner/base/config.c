@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runner/base/fs.h"
@@ -258,6 +259,25 @@ bool config_load(struct config **ret, const struct paths *paths, struct err *err
         return false;
     *ret = steal_ptr(&c);
     return true;
+}
+
+static uint64_t mix(uint64_t stamp, int64_t value)
+{
+    return (stamp ^ (uint64_t)value) * 0x100000001b3u; /* FNV-1a, a word at a time */
+}
+
+uint64_t config_stamp(const struct paths *paths)
+{
+    const char *const files[] = {system_config, paths->user_config};
+    uint64_t stamp = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        struct stat st;
+        if (stat(files[i], &st) != 0)
+            st = (struct stat){0};
+        stamp = mix(mix(stamp, (int64_t)st.st_ino), st.st_size);
+        stamp = mix(mix(stamp, st.st_mtim.tv_sec), st.st_mtim.tv_nsec);
+    }
+    return stamp;
 }
 
 bool config_parse(struct config **ret, const char *bytes, size_t len, const char *origin,

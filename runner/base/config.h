@@ -19,6 +19,9 @@
 struct config;
 
 bool config_load(struct config **ret, const struct paths *paths, struct err *err) WARN_UNUSED;
+/* A number that changes when one of the files does (size, time, inode), so that a server can notice without
+ * reading. */
+uint64_t config_stamp(const struct paths *paths);
 /* Parse bytes that were already read (and hashed); origin is for messages. */
 bool config_parse(struct config **ret, const char *bytes, size_t len, const char *origin,
                   struct err *err) WARN_UNUSED;

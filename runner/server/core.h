@@ -18,7 +18,9 @@
 struct server {
     uv_loop_t loop;
     struct paths paths;
-    struct config *config;
+    struct config *config; /* settings.h */
+    uint64_t config_stamp;
+    struct old_settings *old_settings;
     struct db *db;
     char *user; /* the account's name, for the log */
     int64_t started_ms;

@@ -153,6 +153,23 @@ static bool on_note(const struct arrival *a, struct err *err)
     return true;
 }
 
+/* Why a keeper ended an attempt by itself, for people. NULL: it did not. */
+static const char *limit_sentence(const char *cause)
+{
+    static const struct {
+        const char *cause, *text;
+    } limits[] = {
+        {"memory", "it used more memory than its limit (--memory)"},
+        {"pids", "it started more processes than its limit (--pids)"},
+        {"output", "it printed more than its output limit (--output-limit)"},
+        {"timeout", "its time was over (--timeout)"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+        if (strcmp(limits[i].cause, cause) == 0)
+            return limits[i].text;
+    return NULL;
+}
+
 static bool on_exited(const struct arrival *a, struct err *err)
 {
     struct attempt_row *row = a->row;
@@ -162,8 +179,9 @@ static bool on_exited(const struct arrival *a, struct err *err)
     if (row->state == ATTEMPT_HARVESTING || row->state == ATTEMPT_DONE)
         return true; /* it came too late to change how the attempt ended */
     row->exit_status = is_told && status >= 0 ? status : -1;
-    row->outcome = attempt_outcome_of(jx_str(a->record, "cause", ""), (int)status);
-    attempt_row_set(&row->error, jx_str(a->record, "error", NULL));
+    const char *cause = jx_str(a->record, "cause", "");
+    row->outcome = attempt_outcome_of(cause, (int)status);
+    attempt_row_set(&row->error, jx_str(a->record, "error", limit_sentence(cause)));
     apply(a, ATTEMPT_EV_EXITED);
     return true;
 }

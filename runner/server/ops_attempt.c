@@ -12,6 +12,7 @@
 #include "runner/server/gather.h"
 #include "runner/server/link.h"
 #include "runner/server/ops.h"
+#include "runner/server/settings.h"
 #include "runner/server/view.h"
 #include "runner/store/store.h"
 
@@ -128,7 +129,8 @@ void op_attempt_resume(struct request *r)
 {
     struct err err = ERR_INIT;
     AUTO_STRV struct strv ids = STRV_INIT;
-    bool ok = view_resolve(&ids, r->server, r->body, ATTEMPTS_DONE, &err) &&
+    bool ok = settings_refresh(r->server, &err) &&
+              view_resolve(&ids, r->server, r->body, ATTEMPTS_DONE, &err) &&
               log_act(r, "attempt.resume", &ids, &err);
     for (size_t i = 0; ok && i < ids.n; i++)
         ok = resume_one(r, ids.v[i], &err);

@@ -12,6 +12,7 @@
 #include "runner/server/events.h"
 #include "runner/server/ops.h"
 #include "runner/server/sched.h"
+#include "runner/server/settings.h"
 #include "runner/server/view.h"
 #include "runner/store/store.h"
 
@@ -227,7 +228,11 @@ static void on_examined(void *arg)
 
 void op_run_create(struct request *r)
 {
-    request_work(r, create_examine, on_examined, create_new(r));
+    struct err err = ERR_INIT;
+    if (settings_refresh(r->server, &err))
+        request_work(r, create_examine, on_examined, create_new(r));
+    else
+        request_fail(r, &err);
 }
 
 void op_run_list(struct request *r)

@@ -27,6 +27,7 @@
 #include "runner/server/notify.h"
 #include "runner/server/recover.h"
 #include "runner/server/sched.h"
+#include "runner/server/settings.h"
 #include "runner/server/watch.h"
 #include "runner/store/run_row.h"
 #include "runner/store/store.h"
@@ -131,7 +132,7 @@ static bool open_all(struct server *s, struct err *err)
 {
     s->user = own_name();
     s->started_ms = clock_unix_ms();
-    return config_load(&s->config, &s->paths, err) && store_open(&s->db, s->paths.db, err) &&
+    return settings_open(s, err) && store_open(&s->db, s->paths.db, err) &&
            idle_configure(s, err) && epoch_init(s, err) &&
            run_row_last_id(&s->last_run, s->db, err) && control_listen(s, err) &&
            recover_all(s, err);
@@ -156,7 +157,7 @@ static bool serve(struct server *s, void (*ready)(void *arg), void *arg, struct 
     if (uv_loop_close(&s->loop) != 0)
         server_log("handles were left open at the end");
     db_close(s->db);
-    config_free(s->config);
+    settings_close(s);
     free(s->user);
     return ok;
 }

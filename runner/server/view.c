@@ -81,6 +81,7 @@ static void add_course(json_t *a, const struct server *s, const struct attempt_r
     jx_set_str(a, "dir", dir);
     jx_set_str(a, "socket", socket);
     jx_set_str(a, "log", log);
+    jx_set(a, "keeper_pid", row->keeper.pid > 0 ? json_integer(row->keeper.pid) : json_null());
 }
 
 json_t *view_cut_calls(json_t *calls)
