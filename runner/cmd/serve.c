@@ -4,8 +4,27 @@
 #include "runner/server/server.h"
 
 #include <inttypes.h>
+#include <poll.h>
 
+#include "runner/base/clock.h"
 #include "runner/base/mem.h"
+#include "runner/base/proc.h"
+
+enum { STOP_WAIT_MS = 30 * 1000 };
+
+/* Return once it has really ended: what comes next may touch its files. */
+static bool await_end(pid_t pid, struct err *err)
+{
+    AUTO_FD int fd = proc_pidfd(pid);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    if (fd < 0) /* it is gone already */
+        return true;
+    int64_t deadline_ms = clock_mono_ms() + STOP_WAIT_MS;
+    while (clock_mono_ms() < deadline_ms)
+        if (poll(&p, 1, (int)(deadline_ms - clock_mono_ms())) == 1)
+            return true;
+    return err_set(err, ERR_FAILED, "the server (pid %d) was asked to end and still works; try again", (int)pid);
+}
 
 static bool stop_server(struct err *err)
 {
@@ -20,6 +39,7 @@ static bool stop_server(struct err *err)
     if (!is_running)
         return out_write(none, sizeof(none) - 1, err);
     return client_call(&result, &c, "server.stop", NULL, err) &&
+           await_end((pid_t)jx_int(result, "pid", 0), err) &&
            out_write(stopped, sizeof(stopped) - 1, err);
 }
 

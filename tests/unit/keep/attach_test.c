@@ -304,15 +304,15 @@ static void who_does_not_say_hello_is_closed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_client_types_resizes_and_sees_the_end),
-        cmocka_unit_test(say_types_a_line),
-        cmocka_unit_test(saying_to_a_headless_agent_is_noted),
-        cmocka_unit_test(stop_ends_an_interactive_shell_within_its_grace),
-        cmocka_unit_test(a_joined_process_has_a_terminal_of_its_own),
-        cmocka_unit_test(a_joined_process_ends_with_its_client),
-        cmocka_unit_test(a_client_that_stalls_never_stops_the_agent),
-        cmocka_unit_test(an_interactive_log_is_begun_anew_at_its_bound),
-        cmocka_unit_test(who_does_not_say_hello_is_closed),
+        world_test(a_client_types_resizes_and_sees_the_end),
+        world_test(say_types_a_line),
+        world_test(saying_to_a_headless_agent_is_noted),
+        world_test(stop_ends_an_interactive_shell_within_its_grace),
+        world_test(a_joined_process_has_a_terminal_of_its_own),
+        world_test(a_joined_process_ends_with_its_client),
+        world_test(a_client_that_stalls_never_stops_the_agent),
+        world_test(an_interactive_log_is_begun_anew_at_its_bound),
+        world_test(who_does_not_say_hello_is_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

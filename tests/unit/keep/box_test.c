@@ -293,20 +293,20 @@ static void quit_does_not_stop_a_running_agent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_killed_keeper_takes_its_whole_box_along),
-        cmocka_unit_test(an_agent_that_ends_leaves_nothing_behind),
-        cmocka_unit_test(stop_kills_what_ignores_it_after_the_grace),
-        cmocka_unit_test(stop_lets_an_agent_end_by_itself),
-        cmocka_unit_test(a_second_stop_can_only_hurry),
-        cmocka_unit_test(the_time_limit_ends_it_as_timeout),
-        cmocka_unit_test(the_output_limit_ends_it_with_a_whole_log),
-        cmocka_unit_test(memory_over_its_limit_ends_it),
-        cmocka_unit_test(too_many_processes_end_it),
-        cmocka_unit_test(output_comes_whole_and_in_order),
-        cmocka_unit_test(a_stream_format_is_not_torn_by_errors),
-        cmocka_unit_test(the_last_line_is_told),
-        cmocka_unit_test(a_service_port_reaches_the_host_and_nothing_else_does),
-        cmocka_unit_test(quit_does_not_stop_a_running_agent),
+        world_test(a_killed_keeper_takes_its_whole_box_along),
+        world_test(an_agent_that_ends_leaves_nothing_behind),
+        world_test(stop_kills_what_ignores_it_after_the_grace),
+        world_test(stop_lets_an_agent_end_by_itself),
+        world_test(a_second_stop_can_only_hurry),
+        world_test(the_time_limit_ends_it_as_timeout),
+        world_test(the_output_limit_ends_it_with_a_whole_log),
+        world_test(memory_over_its_limit_ends_it),
+        world_test(too_many_processes_end_it),
+        world_test(output_comes_whole_and_in_order),
+        world_test(a_stream_format_is_not_torn_by_errors),
+        world_test(the_last_line_is_told),
+        world_test(a_service_port_reaches_the_host_and_nothing_else_does),
+        world_test(quit_does_not_stop_a_running_agent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,15 +181,16 @@ static void a_hook_that_was_killed_is_orphaned(void **state)
 {
     (void)state;
     struct world w;
-    world_init_asking(&w, ASK " & p=$!; read x < /w/go; kill -9 $p; wait; read x < /w/go");
+    world_init_asking(&w, ASK " & p=$!; read x < /w/go; kill -9 $p; wait; read x < /w/end");
     world_fifo_to_box(&w, "go");
+    world_fifo_to_box(&w, "end");
     world_start(&w);
     AUTO_JSON json_t *asked = world_record(&w, "asked");
     world_go(&w, "go");
     AUTO_JSON json_t *orphaned = world_record(&w, "orphaned");
     assert_int_equal(jx_int(orphaned, "call", 0), jx_int(asked, "call", -1));
     decide(&w, asked, "allow", "");
-    world_go(&w, "go");
+    world_go(&w, "end");
     world_expect_exit(&w, 0, "exit");
     AUTO_JSON json_t *records = world_spool(&w);
     assert_int_equal(world_count(records, "consumed"), 0);
@@ -290,6 +291,7 @@ static void a_new_policy_is_in_force_when_its_epoch_is_told(void **state)
     world_init_asking(&w, "read x < /w/go; " ASK);
     world_fifo_to_box(&w, "go");
     world_start(&w);
+    AUTO_JSON json_t *started = world_record(&w, "started");
     world_send(
         &w, json_pack("{s:s s:i s:s s:[]}", "t", "policy", "epoch", 4, "ladder", "auto", "rules"));
     AUTO_JSON json_t *epoch = world_message(&w, "epoch");
@@ -337,21 +339,21 @@ static void many_records_reach_a_server_that_comes_late(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_the_ladder_allows_is_on_record_and_answered),
-        cmocka_unit_test(a_rule_denies_with_its_reason),
-        cmocka_unit_test(an_asked_call_waits_for_a_decision),
-        cmocka_unit_test(a_server_that_comes_back_delivers_once),
-        cmocka_unit_test(a_second_server_takes_over),
-        cmocka_unit_test(without_a_server_the_policy_still_judges),
-        cmocka_unit_test(a_decision_for_another_digest_is_a_denial),
-        cmocka_unit_test(a_hook_that_was_killed_is_orphaned),
-        cmocka_unit_test(a_deadline_that_passed_is_told_as_one),
-        cmocka_unit_test(a_waiting_call_is_closed_when_the_attempt_ends),
-        cmocka_unit_test(a_second_request_on_a_connection_is_refused),
-        cmocka_unit_test(nonsense_and_excess_are_denied_with_a_reason),
-        cmocka_unit_test(no_more_than_the_bound_may_wait),
-        cmocka_unit_test(a_new_policy_is_in_force_when_its_epoch_is_told),
-        cmocka_unit_test(many_records_reach_a_server_that_comes_late),
+        world_test(what_the_ladder_allows_is_on_record_and_answered),
+        world_test(a_rule_denies_with_its_reason),
+        world_test(an_asked_call_waits_for_a_decision),
+        world_test(a_server_that_comes_back_delivers_once),
+        world_test(a_second_server_takes_over),
+        world_test(without_a_server_the_policy_still_judges),
+        world_test(a_decision_for_another_digest_is_a_denial),
+        world_test(a_hook_that_was_killed_is_orphaned),
+        world_test(a_deadline_that_passed_is_told_as_one),
+        world_test(a_waiting_call_is_closed_when_the_attempt_ends),
+        world_test(a_second_request_on_a_connection_is_refused),
+        world_test(nonsense_and_excess_are_denied_with_a_reason),
+        world_test(no_more_than_the_bound_may_wait),
+        world_test(a_new_policy_is_in_force_when_its_epoch_is_told),
+        world_test(many_records_reach_a_server_that_comes_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

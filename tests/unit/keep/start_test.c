@@ -222,16 +222,16 @@ static void on_a_full_disk_nothing_is_allowed_and_nothing_hangs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_is_on_record_after_the_end),
-        cmocka_unit_test(death_by_signal_is_128_and_the_signal),
-        cmocka_unit_test(a_program_that_does_not_exist_is_127),
-        cmocka_unit_test(a_plan_that_is_none_ends_as_failed),
-        cmocka_unit_test(an_attempt_has_one_keeper),
-        cmocka_unit_test(a_bad_configuration_is_one_sentence),
-        cmocka_unit_test(a_socket_that_cannot_be_is_refused),
-        cmocka_unit_test(sigterm_ends_agent_and_keeper),
-        cmocka_unit_test(a_resumed_attempt_continues_its_records),
-        cmocka_unit_test(on_a_full_disk_nothing_is_allowed_and_nothing_hangs),
+        world_test(all_is_on_record_after_the_end),
+        world_test(death_by_signal_is_128_and_the_signal),
+        world_test(a_program_that_does_not_exist_is_127),
+        world_test(a_plan_that_is_none_ends_as_failed),
+        world_test(an_attempt_has_one_keeper),
+        world_test(a_bad_configuration_is_one_sentence),
+        world_test(a_socket_that_cannot_be_is_refused),
+        world_test(sigterm_ends_agent_and_keeper),
+        world_test(a_resumed_attempt_continues_its_records),
+        world_test(on_a_full_disk_nothing_is_allowed_and_nothing_hangs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

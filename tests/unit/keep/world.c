@@ -23,6 +23,9 @@ enum {
     WORLD_BOX_UID = 61234, /* needs no account */
 };
 
+/* The keeper of a test that failed lives on until its teardown. */
+static struct proc_id left_over;
+
 static void world_check(bool is_ok, const struct err *err, const char *what)
 {
     if (!is_ok)
@@ -124,6 +127,7 @@ void world_connect(struct world *w)
     json_decref(w->welcome);
     w->welcome = world_message(w, "welcome");
     CHECK(proc_id_of(&w->keeper, (pid_t)jx_int(w->welcome, "pid", 0), &err));
+    left_over = w->keeper;
 }
 
 void world_disconnect(struct world *w)
@@ -146,6 +150,15 @@ void world_wait_keeper_end(const struct world *w)
     struct pollfd p = {.fd = pidfd, .events = POLLIN};
     if (pidfd >= 0 && proc_id_alive(&w->keeper))
         assert_int_equal(poll(&p, 1, WORLD_WAIT_MS), 1);
+}
+
+int world_teardown(void **state)
+{
+    (void)state;
+    if (left_over.pid && proc_id_alive(&left_over))
+        kill(left_over.pid, SIGKILL);
+    left_over = (struct proc_id){0};
+    return 0;
 }
 
 void world_done(struct world *w)

@@ -34,6 +34,9 @@ void world_connect(struct world *w);
 void world_disconnect(struct world *w);
 /* Kill the keeper if it lives, remove everything. */
 void world_done(struct world *w);
+/* The same for a test that failed before it came to that. */
+int world_teardown(void **state);
+#define world_test(f) cmocka_unit_test_teardown(f, world_teardown)
 
 /* Send text as a message (json_pack format). */
 void world_send(struct world *w, json_t *message_stolen);
@@ -55,7 +58,7 @@ void world_expect_in_log(const struct world *w, const char *text);
 /* A FIFO in the worktree that the box writes and the test reads (a descriptor that did not wait for
  * a writer). */
 int world_fifo_from_box(const struct world *w, const char *name);
-/* One that the box reads, and a line into it once the box has opened it. */
+/* One that the box reads, once, and a line into it when the box has opened it. */
 void world_fifo_to_box(const struct world *w, const char *name);
 void world_go(const struct world *w, const char *name);
 /* Wait for a byte, or for the end of all writers. */

@@ -99,8 +99,12 @@ static void rings_the_bell(void **state)
 static void restores_after_signals(void **state)
 {
     (void)state;
-    static const int signals[] = {SIGTERM, SIGHUP,  SIGQUIT, SIGINT,
-                                  SIGSEGV, SIGABRT, SIGUSR1 /* abort() in the driver */};
+    static const int signals[] = {
+        SIGTERM, SIGHUP, SIGQUIT, SIGINT, SIGABRT, SIGUSR1, /* abort() in the driver */
+#ifndef __SANITIZE_ADDRESS__ /* which turns it into a report and an exit */
+        SIGSEGV,
+#endif
+    };
     for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
         struct rig r;
         start_dashboard(&r);

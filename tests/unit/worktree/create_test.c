@@ -12,8 +12,8 @@ static void is_clean_inside_without_reading_files(void **state)
 {
     WITH_ATTEMPT(a);
     make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
-    assert_text(inside(f, &a, "git status --porcelain --branch"), "## headgate/1/1");
     assert_text(inside(f, &a, "git diff-files --name-only"), ""); /* judges by stat data alone */
+    assert_text(inside(f, &a, "git status --porcelain --branch"), "## headgate/1/1");
     assert_text(
         inside(f, &a, "cat 'a b/two words' link && test -x run.sh && git symbolic-ref HEAD"),
         "two\none\nrefs/heads/headgate/1/1");

@@ -131,6 +131,7 @@ bool try_attempt(struct fixture *f, struct wt_attempt *ret, const char *id, bool
         .base_name = "main",
         .force_engine = force,
         .engine = engine,
+        .include = f->include,
         .uid = f->uid,
         .gid = f->uid == (uid_t)-1 ? (gid_t)-1 : (gid_t)f->uid,
     };

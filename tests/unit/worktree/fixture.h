@@ -22,6 +22,7 @@ struct fixture {
     char *bases;
     char *attempts;
     enum wt_engine engine; /* for the test itself */
+    const struct strv *include; /* worktree.include of the next attempt */
     uid_t uid; /* owner of attempts; (uid_t)-1: the caller */
 };
 
