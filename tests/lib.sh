@@ -138,7 +138,7 @@ outcome_of() { headgate show "$1" --json | jq -r '.attempts[0].outcome'; }
 is_done() { [ "$(state_of "$1")" = done ]; }
 is_running() { [ "$(state_of "$1")" = running ]; }
 # gone PID: it does not exist, or is only waiting for whoever inherited it to look.
-gone() { ! grep -q '^State:[[:space:]]*[^ZX]' "/proc/$1/status" 2>/dev/null; }
+gone() { ! grep -Eq '^State:[[:space:]]+[A-WY]' "/proc/$1/status" 2>/dev/null; }
 # last_run: number of the newest run.
 last_run() { headgate ls --json | jq -r '[.attempts[].run] | max'; }
 server_pid() { headgate serve --status --json 2>/dev/null | jq -r .pid; }
