@@ -1,9 +1,9 @@
 /*
  * resolve: names of commits, and free run numbers.
  *
- * git(1) answers, in one process. libgit2 1.5.1 would do it in none, but it refuses repositories that git opens
- * (sha256, unknown extensions), and in those with any extension every look leaks 20 KiB for each setting
- * that is not one: its pcre2 matcher forgets its data when nothing matches.
+ * git(1) answers, in one process. libgit2 1.5.1 would do it in none, but it refuses repositories
+ * that git opens (sha256, unknown extensions), and in those with any extension every look leaks 20
+ * KiB for each setting that is not one: its pcre2 matcher forgets its data when nothing matches.
  */
 #include <stdlib.h>
 #include <string.h>

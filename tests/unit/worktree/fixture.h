@@ -21,9 +21,9 @@ struct fixture {
     char *repo; /* root/repo, on main with one commit */
     char *bases;
     char *attempts;
-    enum wt_engine engine; /* for the test itself */
+    enum wt_engine engine;      /* for the test itself */
     const struct strv *include; /* worktree.include of the next attempt */
-    uid_t uid; /* owner of attempts; (uid_t)-1: the caller */
+    uid_t uid;                  /* owner of attempts; (uid_t)-1: the caller */
 };
 
 /* For cmocka_unit_test_setup_teardown; *state is the fixture. */
