@@ -169,7 +169,8 @@ static json_t *layer_json(struct probe *p, enum layer_id id)
     return layer;
 }
 
-bool probe_run(json_t **ret, const char *launcher, uid_t uid, gid_t gid, struct err *err)
+bool probe_run(json_t **ret, struct layer_report *ret_report, const char *launcher, uid_t uid,
+               gid_t gid, struct err *err)
 {
     struct probe p = {.uid = uid, .gid = gid};
     AUTO_PROBE_SCENE struct probe_scene scene = PROBE_SCENE_INIT;
@@ -182,5 +183,6 @@ bool probe_run(json_t **ret, const char *launcher, uid_t uid, gid_t gid, struct 
     json_t *result = json_object();
     jx_set(result, "layers", layers);
     *ret = result;
+    *ret_report = p.report;
     return true;
 }

@@ -14,8 +14,9 @@
 
 /* {"layers":[{"name","mechanism","state","reason","proof"}]} for boxes that run as uid and gid. A layer whose attempt
  * came through is `unavailable`, with what came through as its reason, whatever the launcher reports. When no box
- * starts at all, every layer is `unavailable` with that error. False only if the proof could not be prepared. */
-bool probe_run(json_t **ret, const char *launcher, uid_t uid, gid_t gid,
-               struct err *err) WARN_UNUSED;
+ * starts at all, every layer is `unavailable` with that error. *ret_report: the same states. False only if the
+ * proof could not be prepared. */
+bool probe_run(json_t **ret, struct layer_report *ret_report, const char *launcher, uid_t uid,
+               gid_t gid, struct err *err) WARN_UNUSED;
 
 #endif

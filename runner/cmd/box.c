@@ -163,6 +163,16 @@ static bool explain(const struct box_end *end, struct err *err)
     return fs_write_fd(STDERR_FILENO, text.ptr, text.len, err);
 }
 
+static int status_of(const struct box_end *end)
+{
+    if (end->failure.code == ERR_NONE)
+        return end->status;
+    cmd_exit(false, &end->failure);
+    if (end->failure.code == ERR_NOT_FOUND)
+        return EXIT_NO_PROGRAM;
+    return end->failure.code == ERR_REFUSED ? EXIT_NOT_EXECUTABLE : EXIT_HEADGATE;
+}
+
 static bool run(int *ret_status, const struct box_options *o, const struct strv *command,
                 struct err *err)
 {
@@ -179,7 +189,7 @@ static bool run(int *ret_status, const struct box_options *o, const struct strv 
     if (!fill_spec(&spec, o, command, &home, err) || !box_loop_run(&end, launcher, &spec, err) ||
         (o->explain && !explain(&end, err)))
         return false;
-    *ret_status = end.status;
+    *ret_status = status_of(&end);
     return true;
 }
 
@@ -223,7 +233,5 @@ int cmd_box(int argc, char **argv)
     if (err.code == ERR_NONE)
         return 0;
     cmd_exit(false, &err);
-    if (err.code == ERR_NOT_FOUND)
-        return EXIT_NO_PROGRAM;
-    return err.code == ERR_REFUSED ? EXIT_NOT_EXECUTABLE : EXIT_HEADGATE;
+    return EXIT_HEADGATE;
 }

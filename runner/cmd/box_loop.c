@@ -31,8 +31,7 @@ struct loop {
     int relay[3];       /* our ends of the pipes in place of terminals; -1: none */
     struct box_flow flow[3];
     struct box_end end;
-    bool has_closed, has_failed;
-    struct err failure;
+    bool has_closed;
 };
 
 static void loop_release(struct loop *l)
@@ -147,8 +146,7 @@ static bool take_message(struct loop *l, struct err *err)
     case BOX_MSG_PTY:
         return take_terminal(l, msg.fd, err);
     case BOX_MSG_FAILED:
-        l->has_failed = true;
-        l->failure = msg.error;
+        l->end.failure = msg.error;
         break;
     case BOX_MSG_EXITED:
         l->end.status = msg.status;
@@ -216,7 +214,7 @@ bool box_loop_run(struct box_end *ret, const char *launcher, const struct box_sp
         .signal_fd = -1,
         .pty_fd = -1,
         .relay = {-1, -1, -1},
-        .end = {.status = -1},
+        .end = {.status = -1, .failure = ERR_INIT},
     };
     l.services = box_services_new();
     for (int i = 0; i < 3; i++)
@@ -232,10 +230,6 @@ bool box_loop_run(struct box_end *ret, const char *launcher, const struct box_sp
             xcalloc(FIXED_FDS + box_services_count(l.services), sizeof(*fds));
         if (!turn(&l, fds, err))
             return false;
-    }
-    if (l.has_failed) {
-        *err = l.failure;
-        return false;
     }
     if (l.end.status < 0)
         l.end.status = 128 + SIGKILL; /* pid 1 was killed from outside */

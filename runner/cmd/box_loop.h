@@ -12,13 +12,15 @@
 
 struct box_end {
     int status;                 /* of the command: exit code or 128+signal */
+    struct err failure;         /* not ERR_NONE: why the box could not be made, or its program not be
+                                   started; ERR_NOT_FOUND: none there, ERR_REFUSED: not executable */
     struct layer_report report;
     struct box_times times;
 };
 
 /* Whether the command gets a terminal of the box's own: spec.pty, with cols and rows of the person's. */
 void box_loop_choose_terminal(struct box_spec *spec);
-/* Start the box, run it to its end. ERR_NOT_FOUND and ERR_REFUSED: the program is missing, or not executable. */
+/* Start the box, run it to its end. What the box itself says went wrong is in ret->failure. */
 bool box_loop_run(struct box_end *ret, const char *launcher, const struct box_spec *spec,
                   struct err *err) WARN_UNUSED;
 

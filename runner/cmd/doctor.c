@@ -3,12 +3,14 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "runner/attempt/account.h"
 #include "runner/attempt/attempt.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_doctor.h"
+#include "sandbox/probe.h"
 
 /* WSL2 and containers are Linux with another set of limits, so they are named. */
 static char *platform(void)
@@ -24,19 +26,14 @@ static char *platform(void)
                                     : "");
 }
 
-static json_t *layers_json(const struct layer_report *report)
+/* Each layer tried in real boxes, as the account that boxes of this Headgate have. */
+static bool prove_layers(json_t **ret, struct layer_report *ret_report, const struct config *config,
+                         struct err *err)
 {
-    json_t *list = json_array();
-    for (int i = 0; i < LAYER_COUNT; i++) {
-        const struct layer_status *status = &report->layer[i];
-        json_t *layer = json_object();
-        jx_set_str(layer, "name", layer_name((enum layer_id)i));
-        jx_set_str(layer, "state", layer_state_name(status->state));
-        jx_set_str(layer, "mechanism", status->mechanism);
-        jx_set_str(layer, "reason", status->reason);
-        json_array_append_new(list, layer);
-    }
-    return list;
+    struct account account;
+    AUTO_FREE char *launcher = paths_program("headgate-box", err);
+    return launcher && account_of_boxes(&account, config, err) &&
+           probe_run(ret, ret_report, launcher, account.uid, account.gid, err);
 }
 
 static bool check_required(const struct layer_report *report, unsigned mask, struct err *err)
@@ -64,15 +61,14 @@ static bool doctor(char **argv, struct err *err)
     AUTO_CONFIG struct config *config = NULL;
     AUTO_BUF struct buf why = BUF_INIT, text = BUF_INIT;
     AUTO_FREE char *name = platform();
+    AUTO_JSON json_t *result = NULL;
     struct layer_report report;
     struct print p;
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 0, err) ||
         (require && !layer_parse_list(&mask, require, err)) || !paths_init(&paths, err) ||
-        !config_load(&config, &paths, err) || !attempt_probe_layers(&report, &paths, config, err))
+        !config_load(&config, &paths, err) || !prove_layers(&result, &report, config, err))
         return false;
-    AUTO_JSON json_t *result = json_object();
     jx_set_str(result, "platform", name);
-    jx_set(result, "layers", layers_json(&report));
     jx_set_str(result, "ladder", ladder_name(attempt_default_ladder(&report, &why)));
     jx_set_str(result, "ladder_why", why.ptr);
     out_print(&p);

@@ -121,6 +121,16 @@ void print_layers_line(struct buf *out, const json_t *layers)
     }
 }
 
+/* What doctor tried, and what came of it. */
+static void print_proof(struct buf *out, const struct print *p, const char *proof)
+{
+    if (!*proof)
+        return;
+    buf_adds(out, "            ");
+    print_text(out, p, PRINT_DIM, proof);
+    buf_addch(out, '\n');
+}
+
 void print_layers(struct buf *out, const struct print *p, const json_t *layers, bool all)
 {
     enum { NAME_COLUMNS = 9, STATE_COLUMNS = 11 };
@@ -145,6 +155,7 @@ void print_layers(struct buf *out, const struct print *p, const json_t *layers, 
         print_text(out, p, PRINT_PLAIN, reason);
         buf_rtrim(out);
         buf_addch(out, '\n');
+        print_proof(out, p, jx_str(layer, "proof", ""));
     }
 }
 

@@ -10,9 +10,10 @@ static void every_layer_is_proved(void **state)
 {
     (void)state;
     struct err err = ERR_INIT;
+    struct layer_report report;
     AUTO_JSON json_t *result = NULL;
     int64_t start_ms = clock_mono_ms();
-    if (!probe_run(&result, boxtest()->launcher, boxtest()->uid, boxtest()->gid, &err))
+    if (!probe_run(&result, &report, boxtest()->launcher, boxtest()->uid, boxtest()->gid, &err))
         fail_msg("%s", err.text);
     int64_t took_ms = clock_mono_ms() - start_ms;
     print_message("proved in %lld ms\n", (long long)took_ms);
@@ -22,6 +23,7 @@ static void every_layer_is_proved(void **state)
         const json_t *layer = json_array_get(layers, i);
         const char *name = jx_str(layer, "name", ""), *proof = jx_str(layer, "proof", "");
         assert_string_equal(name, layer_name((enum layer_id)i));
+        assert_string_equal(jx_str(layer, "state", ""), layer_state_name(report.layer[i].state));
         if (strcmp(jx_str(layer, "state", ""), "active") != 0 && strcmp(name, "limits") != 0)
             fail_msg("%s: %s, %s", name, proof, jx_str(layer, "reason", ""));
         /* Where the caller is at the root of every hierarchy, the cgroup layer changes nothing to be seen. */
@@ -34,8 +36,9 @@ static void a_launcher_that_does_not_work_is_told(void **state)
 {
     (void)state;
     struct err err = ERR_INIT;
+    struct layer_report report;
     AUTO_JSON json_t *result = NULL;
-    if (!probe_run(&result, "/bin/true", boxtest()->uid, boxtest()->gid, &err))
+    if (!probe_run(&result, &report, "/bin/true", boxtest()->uid, boxtest()->gid, &err))
         fail_msg("%s", err.text);
     const json_t *layer;
     size_t i;
