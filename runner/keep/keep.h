@@ -61,6 +61,7 @@ struct keep {
     uv_signal_t sigterm, sighup;
     uv_timer_t linger; /* retries of `exited`, the minute without a server, the last second */
 
+    bool was_let_go;   /* pid 1 was told to start the agent; its report may still be under way */
     bool is_accounted; /* the kernel does not hold the limits */
     bool has_status;   /* the agent's own end was reported */
     bool is_gone;      /* pid 1 was waited for */

@@ -124,6 +124,8 @@ static void keep_on_layers(struct keep *k, const struct box_msg *msg)
     k->is_accounted = msg->report.layer[LAYER_LIMITS].state != LAYER_ACTIVE;
     if (!records_add(&k->records, "layers", body, &err) || !box_go(box_side_ctl(&k->box), &err))
         keep_fail(k, &err);
+    else
+        k->was_let_go = true;
 }
 
 static void keep_on_listener(struct keep *k, const struct box_msg *msg)
@@ -220,7 +222,7 @@ const struct box_side_ops keep_box_ops = {.message = keep_on_message, .gone = ke
 static bool keep_join(void *arg, const struct attach_join *join, struct err *err)
 {
     struct keep *k = arg;
-    if (k->state != KEEP_RUNNING || box_side_ctl(&k->box) < 0)
+    if (!k->was_let_go || box_side_ctl(&k->box) < 0)
         return err_set(err, ERR_CONFLICT, "the agent's box is not running");
     return box_join(box_side_ctl(&k->box), join->id, &join->argv, &join->env, join->cwd, join->cols,
                     join->rows, err);
@@ -246,7 +248,7 @@ static bool keep_terminate(void *arg)
     struct keep *k = arg;
     struct err err = ERR_INIT;
     int ctl = box_side_ctl(&k->box);
-    if (k->state != KEEP_RUNNING || ctl < 0 || !box_signal(ctl, 0, SIGTERM, &err))
+    if (!k->was_let_go || ctl < 0 || !box_signal(ctl, 0, SIGTERM, &err))
         return false;
     return !k->config.is_interactive || box_signal(ctl, 0, SIGHUP, &err);
 }

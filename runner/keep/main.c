@@ -78,7 +78,7 @@ static int run_child(int dirfd, int report_fd)
     struct keep *keep = NULL;
     if (!detach(&err) || !keep_open(&keep, dirfd, &err)) {
         report(report_fd, &err);
-        return err_exit_code(&err);
+        _exit(err_exit_code(&err)); /* what was half opened ends with the process */
     }
     report(report_fd, &err);
     keep_run(keep);

@@ -53,6 +53,8 @@ static void client_take(struct client *c)
     const char *b64 = jx_str(msg, "b64", "");
     if (strcmp(t, "data") == 0)
         assert_true(b64_decode(&c->screen, b64, strlen(b64), &err));
+    if (strcmp(t, "note") == 0)
+        buf_adds(&c->screen, jx_str(msg, "text", ""));
     if (strcmp(t, "exit") == 0)
         c->status = jx_int(msg, "status", -1);
 }
