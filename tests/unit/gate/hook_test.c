@@ -9,10 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -21,6 +19,7 @@
 #include "runner/base/jx.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
+#include "hook_run.h"
 #include "scratch.h"
 
 static const char plain_call[] = "{\"tool\":\"shell\",\"args\":{\"command\":\"ls\"}}";
@@ -55,115 +54,24 @@ static int tear_down(void **state)
     return 0;
 }
 
-struct hook {
-    pid_t pid;
-    int out, errout; /* our ends */
-    int status;
-    struct buf out_text, err_text;
-};
-
-/* What is unusual about how the hook is started. */
-enum oddity {
-    ODD_NOTHING,
-    ODD_SIGNALS_BLOCKED,
-    ODD_NO_STDOUT,
-    ODD_FULL_STDOUT,
-    ODD_NO_STDIN,
-    ODD_LITTLE_MEMORY,
-};
-
-static _Noreturn void exec_hook(char *const *argv, enum oddity odd)
-{
-    sigset_t all;
-    struct rlimit little = {.rlim_cur = 4 << 20, .rlim_max = 4 << 20};
-    switch (odd) {
-    case ODD_SIGNALS_BLOCKED:
-        sigfillset(&all);
-        sigprocmask(SIG_BLOCK, &all, NULL);
-        signal(SIGTERM, SIG_IGN);
-        break;
-    case ODD_NO_STDOUT:
-        close(STDOUT_FILENO);
-        break;
-    case ODD_FULL_STDOUT:
-        dup2(open("/dev/full", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
-        break;
-    case ODD_NO_STDIN:
-        close(STDIN_FILENO);
-        break;
-    case ODD_LITTLE_MEMORY:
-        setrlimit(RLIMIT_AS, &little);
-        break;
-    case ODD_NOTHING:
-        break;
-    }
-    execv(HOOK, argv);
-    _exit(99);
-}
-
-/* Start the hook with this input; arguments end with NULL. */
-static void start(struct hook *h, const char *input, size_t len, char *const *argv, enum oddity odd)
-{
-    int out[2], errout[2];
-    struct err err = ERR_INIT;
-    AUTO_FREE char *input_path = fs_join(folder, "input");
-    assert_true(fs_write_plain(AT_FDCWD, input_path, input, len, 0600, &err));
-    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    assert_int_equal(pipe2(errout, O_CLOEXEC), 0);
-    *h = (struct hook){.out_text = BUF_INIT, .err_text = BUF_INIT};
-    h->pid = fork();
-    if (h->pid == 0) {
-        int in = open(input_path, O_RDONLY | O_CLOEXEC);
-        dup2(in, STDIN_FILENO);
-        dup2(out[1], STDOUT_FILENO);
-        dup2(errout[1], STDERR_FILENO);
-        exec_hook(argv, odd);
-    }
-    close(out[1]);
-    close(errout[1]);
-    h->out = out[0];
-    h->errout = errout[0];
-}
-
 static void start_for(struct hook *h, const char *agent, const char *input)
 {
     char *const argv[] = {"headgate-hook", "--agent",   (char *)(uintptr_t)agent,
                           "--socket",      socket_path, NULL};
-    start(h, input, strlen(input), argv, ODD_NOTHING);
-}
-
-static void finish(struct hook *h)
-{
-    struct err err = ERR_INIT;
-    int status;
-    if (h->out >= 0)
-        assert_true(fs_read_fd(&h->out_text, h->out, 1 << 20, &err));
-    assert_true(fs_read_fd(&h->err_text, h->errout, 1 << 20, &err));
-    close(h->out);
-    close(h->errout);
-    assert_int_equal(waitpid(h->pid, &status, 0), h->pid);
-    if (!WIFEXITED(status))
-        fail_msg("ended by signal %d", WTERMSIG(status));
-    h->status = WEXITSTATUS(status);
-}
-
-static void release(struct hook *h)
-{
-    buf_release(&h->out_text);
-    buf_release(&h->err_text);
+    hook_start(h, folder, input, strlen(input), argv, HOOK_ODD_NOTHING);
 }
 
 /* Exit 2 with one sentence that has this word in it, and nothing on standard output. */
 static void expect_denied(struct hook *h, const char *word)
 {
-    finish(h);
+    hook_finish(h);
     if (h->status != 2 || h->out_text.len > 0)
         fail_msg("exit %d, printed [%s], said [%s]", h->status, h->out_text.ptr, h->err_text.ptr);
     const char *newline = strchr(h->err_text.ptr, '\n');
     assert_true(newline && newline[1] == '\0');
     if (!strstr(h->err_text.ptr, word))
         fail_msg("said [%s], not [%s]", h->err_text.ptr, word);
-    release(h);
+    hook_release(h);
 }
 
 /* Take the next connection and its whole request. */
@@ -208,7 +116,7 @@ static void allows(void **state)
     start_for(&h, "plain", plain_call);
     int fd = take_request(&request);
     send_all(fd, yes, sizeof(yes) - 1);
-    finish(&h);
+    hook_finish(&h);
     close(fd);
     assert_int_equal(h.status, 0);
     assert_string_equal(h.out_text.ptr,
@@ -221,7 +129,7 @@ static void allows(void **state)
                   "\"session\":\"\"}\n",
                   cwd);
     assert_string_equal(request.ptr, want);
-    release(&h);
+    hook_release(&h);
     static const struct {
         const char *agent, *call, *out;
     } rows[] = {
@@ -233,11 +141,11 @@ static void allows(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         start_for(&h, rows[i].agent, rows[i].call);
         answer(yes, sizeof(yes) - 1);
-        finish(&h);
+        hook_finish(&h);
         assert_int_equal(h.status, 0);
         assert_string_equal(h.out_text.ptr, rows[i].out);
         assert_string_equal(h.err_text.ptr, "");
-        release(&h);
+        hook_release(&h);
     }
 }
 
@@ -263,7 +171,7 @@ static void keeps_the_words_of_a_denial(void **state)
             AUTO_JSON json_t *out = NULL;
             start_for(&h, is_claude ? "claude" : "plain", is_claude ? claude_call : plain_call);
             answer(line.ptr, line.len);
-            finish(&h);
+            hook_finish(&h);
             assert_int_equal(h.status, is_claude ? 0 : 2);
             assert_true(jx_parse(&out, h.out_text.ptr, h.out_text.len, &err));
             const char *got = is_claude ? jx_str(jx_obj(out, "hookSpecificOutput"),
@@ -272,7 +180,7 @@ static void keeps_the_words_of_a_denial(void **state)
             assert_string_equal(got, reasons[i]);
             if (!is_claude)
                 assert_string_equal(jx_str(out, "call", "?"), "c12");
-            release(&h);
+            hook_release(&h);
         }
     }
 }
@@ -336,17 +244,17 @@ static void denies_without_a_gate(void **state)
     memset(long_name, 'x', sizeof(long_name));
     long_name[sizeof(long_name) - 1] = '\0';
     char *const too_long[] = {"headgate-hook", "--socket", long_name, NULL};
-    start(&h, plain_call, strlen(plain_call), too_long, ODD_NOTHING);
+    hook_start(&h, folder, plain_call, strlen(plain_call), too_long, HOOK_ODD_NOTHING);
     expect_denied(&h, "name that cannot be");
     unsetenv("HEADGATE_GATE");
     char *const no_socket[] = {"headgate-hook", NULL};
-    start(&h, plain_call, strlen(plain_call), no_socket, ODD_NOTHING);
+    hook_start(&h, folder, plain_call, strlen(plain_call), no_socket, HOOK_ODD_NOTHING);
     expect_denied(&h, "HEADGATE_GATE");
     char *const unknown[] = {"headgate-hook", "--agent", "nobody", "--socket", socket_path, NULL};
-    start(&h, plain_call, strlen(plain_call), unknown, ODD_NOTHING);
+    hook_start(&h, folder, plain_call, strlen(plain_call), unknown, HOOK_ODD_NOTHING);
     expect_denied(&h, "'nobody'");
     char *const wrong[] = {"headgate-hook", "--sockte", socket_path, NULL};
-    start(&h, plain_call, strlen(plain_call), wrong, ODD_NOTHING);
+    hook_start(&h, folder, plain_call, strlen(plain_call), wrong, HOOK_ODD_NOTHING);
     expect_denied(&h, "--sockte");
 }
 
@@ -378,7 +286,7 @@ static void denies_on_a_bad_call(void **state)
         buf_adds(&input, "\"}}");
         char *const argv[] = {"headgate-hook", "--socket", socket_path, NULL};
         struct hook h;
-        start(&h, input.ptr, input.len, argv, ODD_NOTHING);
+        hook_start(&h, folder, input.ptr, input.len, argv, HOOK_ODD_NOTHING);
         expect_denied(&h, "");
     }
 }
@@ -388,10 +296,10 @@ static void passes_harmless_events(void **state)
     (void)state;
     struct hook h;
     start_for(&h, "claude", "{\"hook_event_name\":\"SessionStart\"}");
-    finish(&h);
+    hook_finish(&h);
     assert_int_equal(h.status, 0);
     assert_string_equal(h.out_text.ptr, "");
-    release(&h);
+    hook_release(&h);
 }
 
 static void denies_on_every_signal(void **state)
@@ -420,18 +328,18 @@ static void denies_when_started_oddly(void **state)
     char *const argv[] = {"headgate-hook", "--agent", "claude", "--socket", socket_path, NULL};
     struct hook h;
     AUTO_BUF struct buf request = BUF_INIT;
-    start(&h, claude_call, strlen(claude_call), argv, ODD_SIGNALS_BLOCKED);
+    hook_start(&h, folder, claude_call, strlen(claude_call), argv, HOOK_ODD_SIGNALS_BLOCKED);
     int fd = take_request(&request);
     kill(h.pid, SIGTERM);
     expect_denied(&h, "signal");
     close(fd);
-    static const enum oddity mute[] = {ODD_NO_STDOUT, ODD_FULL_STDOUT};
+    static const enum hook_oddity mute[] = {HOOK_ODD_NO_STDOUT, HOOK_ODD_FULL_STDOUT};
     for (size_t i = 0; i < ARRAY_LEN(mute); i++) {
-        start(&h, claude_call, strlen(claude_call), argv, mute[i]);
+        hook_start(&h, folder, claude_call, strlen(claude_call), argv, mute[i]);
         answer(no, sizeof(no) - 1);
         expect_denied(&h, "denied");
     }
-    start(&h, claude_call, strlen(claude_call), argv, ODD_NO_STDIN);
+    hook_start(&h, folder, claude_call, strlen(claude_call), argv, HOOK_ODD_NO_STDIN);
     expect_denied(&h, "denied");
 }
 
@@ -446,11 +354,11 @@ static void denies_without_memory(void **state)
         buf_adds(&input, "                                                                ");
     char *const argv[] = {"headgate-hook", "--agent", "claude", "--socket", socket_path, NULL};
     struct hook h;
-    start(&h, input.ptr, input.len, argv, ODD_LITTLE_MEMORY);
-    finish(&h);
+    hook_start(&h, folder, input.ptr, input.len, argv, HOOK_ODD_LITTLE_MEMORY);
+    hook_finish(&h);
     assert_int_equal(h.status, 2);
     assert_non_null(strstr(h.err_text.ptr, "signal"));
-    release(&h);
+    hook_release(&h);
 }
 
 static void denies_after_its_time(void **state)
@@ -460,7 +368,7 @@ static void denies_after_its_time(void **state)
                           socket_path,     "--timeout", "30",     NULL};
     struct hook h;
     AUTO_BUF struct buf request = BUF_INIT;
-    start(&h, claude_call, strlen(claude_call), argv, ODD_NOTHING);
+    hook_start(&h, folder, claude_call, strlen(claude_call), argv, HOOK_ODD_NOTHING);
     int fd = take_request(&request);
     expect_denied(&h, "in time");
     close(fd);
@@ -487,12 +395,12 @@ static void prints_help(void **state)
     (void)state;
     char *const argv[] = {"headgate-hook", "--help", NULL};
     struct hook h;
-    start(&h, "", 0, argv, ODD_NOTHING);
-    finish(&h);
+    hook_start(&h, folder, "", 0, argv, HOOK_ODD_NOTHING);
+    hook_finish(&h);
     assert_int_equal(h.status, 0);
     assert_non_null(strstr(h.out_text.ptr, "--socket PATH"));
     assert_string_equal(h.err_text.ptr, "");
-    release(&h);
+    hook_release(&h);
 }
 
 static int compare_us(const void *a, const void *b)
@@ -512,10 +420,10 @@ static void is_quick(void **state)
         int64_t start_us = clock_mono_us();
         start_for(&h, "claude", claude_call);
         answer(yes, sizeof(yes) - 1);
-        finish(&h);
+        hook_finish(&h);
         us[i] = clock_mono_us() - start_us;
         assert_int_equal(h.status, 0);
-        release(&h);
+        hook_release(&h);
     }
     qsort(us, RUNS, sizeof(us[0]), compare_us);
     print_message("fork to exit with an answer at once: p50 %d us, p99 %d us\n", (int)us[RUNS / 2],
