@@ -241,10 +241,11 @@ bool box_recv(struct box_msg *ret, int ctl_fd, struct err *err)
         .msg_controllen = sizeof(control.bytes),
     };
     ssize_t got;
+    /* ECONNRESET comes once, before what is still queued, when pid 1 ended with commands unread. */
     do
         got = recvmsg(ctl_fd, &head, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    while (got < 0 && errno == EINTR);
-    if (got < 0 && errno != EAGAIN && errno != ECONNRESET)
+    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
+    if (got < 0 && errno != EAGAIN)
         return err_sys(err, errno, "cannot read from the box");
     if (got <= 0) {
         bool is_empty = got < 0 && errno == EAGAIN;

@@ -212,6 +212,31 @@ static void no_go_no_agent(void **state)
     assert_false(fs_exists(marker));
 }
 
+/* The go is said at once; the start fails before it is read. */
+static void a_failure_is_heard_after_an_early_go(void **state)
+{
+    (void)state;
+    AUTO_BOX_SPEC struct box_spec spec;
+    boxtest_spec(&spec);
+    set_command(&spec, "true");
+    spec.without = spec.require = 1U << LAYER_NET;
+    for (int i = 0; i < 5; i++) {
+        struct err err = ERR_INIT;
+        struct boxtest_live box;
+        struct box_msg msg = {.kind = BOX_MSG_NONE, .fd = -1};
+        boxtest_start(&box, &spec, NULL);
+        (void)!box_go(box.child.ctl_fd, &err);
+        while (msg.kind == BOX_MSG_NONE) {
+            struct pollfd p = {.fd = box.child.ctl_fd, .events = POLLIN};
+            assert_int_equal(poll(&p, 1, BOXTEST_TIMEOUT_MS), 1);
+            assert_true(box_recv(&msg, box.child.ctl_fd, &err));
+        }
+        assert_int_equal(msg.kind, BOX_MSG_FAILED);
+        assert_int_equal(msg.error.code, ERR_LAYER);
+        assert_int_equal(boxtest_reap(&box), 125);
+    }
+}
+
 static void signals_reach_the_agent(void **state)
 {
     (void)state;
@@ -434,6 +459,7 @@ int main(void)
         cmocka_unit_test(daemons_end_with_the_agent),
         cmocka_unit_test(the_box_ends_with_its_caller),
         cmocka_unit_test(no_go_no_agent),
+        cmocka_unit_test(a_failure_is_heard_after_an_early_go),
         cmocka_unit_test(signals_reach_the_agent),
         cmocka_unit_test(the_agent_gets_a_terminal_of_the_box),
         cmocka_unit_test(terminals_of_the_host_are_unseen),
