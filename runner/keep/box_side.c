@@ -1,9 +1,17 @@
 #include "runner/keep/box_side.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
+#include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/base/paths.h"
+
+enum {
+    BOX_SIDE_GROUP_FILE_BYTES = 4096,
+};
 
 static void box_side_stop_polling(struct box_side *b)
 {
@@ -39,10 +47,26 @@ static void box_side_on_ctl(uv_poll_t *poll, int status, int events)
     box_side_hear(poll->data);
 }
 
+/* The member `oom_kill` of a group's memory.events (cgroup version 2) or memory.oom_control
+ * (version 1); the line `oom_kill_disable` of the latter is another one. */
+static int64_t box_side_oom_kills(const char *group, const char *file)
+{
+    AUTO_FREE char *path = fs_join(group, file);
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct err absent = ERR_INIT;
+    if (!fs_read_file(&text, AT_FDCWD, path, BOX_SIDE_GROUP_FILE_BYTES, &absent))
+        return 0;
+    const char *member = strstr(text.ptr, "oom_kill ");
+    return member ? strtoll(member + strlen("oom_kill "), NULL, 10) : 0;
+}
+
 static void box_side_gone(struct box_side *b, int wait_status)
 {
     box_side_hear(b); /* what pid 1 said before it ended */
     box_side_stop_polling(b);
+    for (size_t i = 0; i < b->child.groups.n; i++)
+        b->n_oom_kills += box_side_oom_kills(b->child.groups.v[i], "memory.events") +
+                          box_side_oom_kills(b->child.groups.v[i], "memory.oom_control");
     box_close(&b->child);
     b->child = (struct box_child){.ctl_fd = -1};
     b->ops->gone(b->arg, proc_exit_code(wait_status));

@@ -29,6 +29,7 @@ struct box_side {
     uv_signal_t sigchld;
     uv_poll_t ctl;
     bool is_polling;
+    int64_t n_oom_kills; /* once it is gone: processes that the kernel killed at the memory limit */
 };
 
 void box_side_init(struct box_side *b, uv_loop_t *loop, const struct box_side_ops *ops, void *arg);

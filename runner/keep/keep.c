@@ -12,7 +12,6 @@
 
 enum {
     KEEP_RETRY_MS = 1000,
-    KEEP_LINGER_MS = 60 * 1000,
     KEEP_FAREWELL_MS = 1000, /* for what is queued to slow clients */
     KEEP_START_MS = 120 * 1000,
     KEEP_FAILED_STATUS = 125,
@@ -31,7 +30,7 @@ static void keep_linger(struct keep *k)
     if (k->is_leaving)
         keep_over(k);
     else if (!link_has_server(&k->link))
-        uv_timer_start(&k->linger, keep_on_linger_over, KEEP_LINGER_MS, 0);
+        uv_timer_start(&k->linger, keep_on_linger_over, (uint64_t)k->config.linger_ms, 0);
     else
         uv_timer_stop(&k->linger);
 }
@@ -118,6 +117,11 @@ void keep_box_gone(struct keep *k, int status)
     k->is_gone = true;
     if (!k->has_status)
         k->status = status;
+    if (k->box.n_oom_kills > 0 && k->status == 128 + SIGKILL)
+        stop_request(&k->stop, STOP_MEMORY, 0); /* the kernel has done it already */
+    else if (k->box.n_oom_kills > 0)
+        records_note(&k->records, "the kernel killed %lld processes of the box at its memory limit",
+                     (long long)k->box.n_oom_kills);
     keep_check_ended(k);
 }
 

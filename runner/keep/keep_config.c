@@ -15,6 +15,8 @@ enum {
     KEEP_GRACE_MS = 5000,
     KEEP_GRACE_MAX_MS = 10 * 60 * 1000,
     KEEP_DEADLINE_MS = 10 * 60 * 1000,
+    KEEP_LINGER_MS = 60 * 1000,
+    KEEP_LINGER_MAX_MS = 60 * 60 * 1000,
     KEEP_PLAN_BYTES = 16 * 1024 * 1024,
 };
 
@@ -76,6 +78,7 @@ static bool load_numbers(struct keep_config *c, const json_t *j, struct err *err
            load_int(&c->time_ms, limits, "time_ms", 0, INT64_MAX / 2, err) &&
            load_int(&c->output_bytes, limits, "output", LIMIT_LOG_BYTES, INT64_MAX, err) &&
            load_int(&c->grace_ms, j, "grace_ms", KEEP_GRACE_MS, KEEP_GRACE_MAX_MS, err) &&
+           load_int(&c->linger_ms, j, "linger_ms", KEEP_LINGER_MS, KEEP_LINGER_MAX_MS, err) &&
            load_int(&c->deadline_ms, j, "deadline_ms", KEEP_DEADLINE_MS, INT64_MAX / 2, err);
 }
 

@@ -27,6 +27,7 @@ struct keep_config {
     int64_t output_bytes;
     int64_t grace_ms;    /* between TERM and KILL */
     int64_t deadline_ms; /* how long an asked call waits for a person */
+    int64_t linger_ms;   /* how long it waits for a server after the agent's end */
     struct keep_service *services;
     size_t n_services;
     struct policy policy;

@@ -160,6 +160,19 @@ static void memory_over_its_limit_ends_it(void **state)
     world_done(&w);
 }
 
+/* With every layer: the kernel's limit where a cgroup is ours, else the accounting again. */
+static void memory_over_the_boxes_own_limit_ends_it(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, "x=aaaaaaaaaaaaaaaa; while :; do x=$x$x; done");
+    w.spec.limits.memory_bytes = 64 * 1024 * 1024;
+    limit(&w, "memory", 64 * 1024 * 1024);
+    world_start(&w);
+    world_expect_exit(&w, 137, "memory");
+    world_done(&w);
+}
+
 static void too_many_processes_end_it(void **state)
 {
     (void)state;
@@ -290,6 +303,23 @@ static void quit_does_not_stop_a_running_agent(void **state)
     world_done(&w);
 }
 
+static void without_a_server_it_leaves_after_a_while(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, "read x < /w/go");
+    world_fifo_to_box(&w, "go");
+    json_object_set_new(w.config, "linger_ms", json_integer(100));
+    world_start(&w);
+    world_disconnect(&w);
+    world_go(&w, "go");
+    world_wait_keeper_end(&w);
+    AUTO_JSON json_t *records = world_spool(&w);
+    assert_int_equal(world_count(records, "exited"), 1);
+    assert_false(fs_exists(w.socket));
+    world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,11 +331,13 @@ int main(void)
         world_test(the_time_limit_ends_it_as_timeout),
         world_test(the_output_limit_ends_it_with_a_whole_log),
         world_test(memory_over_its_limit_ends_it),
+        world_test(memory_over_the_boxes_own_limit_ends_it),
         world_test(too_many_processes_end_it),
         world_test(output_comes_whole_and_in_order),
         world_test(a_stream_format_is_not_torn_by_errors),
         world_test(the_last_line_is_told),
         world_test(a_service_port_reaches_the_host_and_nothing_else_does),
+        world_test(without_a_server_it_leaves_after_a_while),
         world_test(quit_does_not_stop_a_running_agent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
