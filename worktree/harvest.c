@@ -278,6 +278,16 @@ static bool commit_stamp(const struct wt_attempt *a, struct err *err)
     return rename(from, to) == 0 || err_sys(err, errno, "cannot note the harvest of %s", a->id);
 }
 
+/* A git that was killed with its box leaves locks, which would stop every git of a resumed one. */
+static void clear_locks(const struct wt_attempt *a)
+{
+    static const char *const locks[] = {"index.lock", "HEAD.lock", "packed-refs.lock",
+                                        "config.lock", "shallow.lock"};
+    AUTO_FD int gitdir = open(a->gitdir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    for (size_t i = 0; gitdir >= 0 && i < ARRAY_LEN(locks); i++)
+        unlinkat(gitdir, locks[i], 0);
+}
+
 static bool bring_home(struct wt_harvest *ret, struct homecoming *h, wt_box_fn run_in_box,
                        void *arg, struct err *err)
 {
@@ -298,6 +308,8 @@ static bool bring_home(struct wt_harvest *ret, struct homecoming *h, wt_box_fn r
     if ((h->with_snapshot && !stamp(h->a, "harvesting", err)) ||
         !harvest_box_run(&h->box, &ask, err))
         return false;
+    if (h->with_snapshot)
+        clear_locks(h->a);
     h->tip = *h->box.snapshot ? h->box.snapshot : *h->box.head ? h->box.head : NULL;
     if (!import(h, err) || !set_refs(h, &why, err) || !wt_fault(err) ||
         (h->with_snapshot && !commit_stamp(h->a, err)))

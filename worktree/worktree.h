@@ -1,14 +1,18 @@
 /*
- * worktree: one attempt's source-control state: its files, its private git folder, its branch in the
- * person's repository, and the way back.
+ * worktree: one attempt's source-control state: its files, its private git folder, its branch in
+ * the person's repository, and the way back.
  *
- * Every function blocks and may run on a worker thread; two functions on the same attempt must not run at
- * the same time (the caller serialises them), functions on different attempts of one repository may (40
- * creations at once are tested). git(1) is run with a scrubbed environment, hooks and fsmonitor off. Host-side
- * git never reads configuration that an agent could write.
+ * Every function blocks and may run on a worker thread; two functions on the same attempt must not
+ * run at the same time (the caller serialises them), functions on different attempts of one
+ * repository may (40 creations and removals at once are tested). git(1) does the work, with a
+ * scrubbed environment, hooks and fsmonitor off. Host-side git never reads configuration that an
+ * agent could write.
  *
- * Layout of an attempt's folder `dir`: git/ (private gitdir, the agent's own), upper/ work/ (overlay), tree/ (mount
- * point and host face), home/, gitfile (what the box sees as <tree>/.git), journal (what is half done).
+ * Layout of an attempt's folder `dir`: git/ (private gitdir, the agent's own), upper/ work/
+ * (overlay), tree/ (mount point and host face), home/, gitfile (what the box sees as <tree>/.git),
+ * seed and seeded (the refs and files that it started with), attempt (the record that wt_load
+ * reads), harvested (when everything was last brought home), journal (what is half done). README.md
+ * tells the rest.
  */
 #ifndef WORKTREE_WORKTREE_H
 #define WORKTREE_WORKTREE_H
@@ -29,85 +33,104 @@ struct wt_repo {
     char *git_dir;    /* absolute: common_dir, or that linked worktree's own folder */
     char *object_format; /* "sha1", "sha256" */
     bool is_bare, is_shallow;
-    char *subdir;     /* path of the opened folder below toplevel, "" at the top */
-    char *head_ref;   /* "refs/heads/main", NULL when detached */
+    char *subdir;   /* path of the opened folder below toplevel, "" at the top */
+    char *head_ref; /* "refs/heads/main", NULL when detached */
 };
 
-/* ERR_NOT_FOUND: no repository there (the sentence says how to make one). ERR_USAGE: not supported, with the
- * reason. A repository with no commit opens; wt_resolve then fails. */
+/* ERR_NOT_FOUND: no repository there (the sentence says how to make one). ERR_USAGE: inside a git
+ * folder, or not supported. ERR_REFUSED: it belongs to another user. A repository with no commit
+ * opens; wt_resolve then fails. */
 bool wt_repo_open(struct wt_repo *ret, const char *path, struct err *err) WARN_UNUSED;
 void wt_repo_release(struct wt_repo *repo);
-#define WT_REPO_INIT {.toplevel = NULL}
+#define WT_REPO_INIT     \
+    {                    \
+        .toplevel = NULL \
+    }
 #define AUTO_WT_REPO __attribute__((cleanup(wt_repo_release)))
 
 struct wt_commit {
     char oid[65];
-    char *ref;     /* what it was named by, for people: "main", "v1.2", "HEAD" */
+    char *ref; /* what it was named by, for people: "main", "v1.2", "HEAD" */
     char *subject;
 };
 void wt_commit_release(struct wt_commit *c);
-#define WT_COMMIT_INIT {.ref = NULL}
+#define WT_COMMIT_INIT \
+    {                  \
+        .ref = NULL    \
+    }
 #define AUTO_WT_COMMIT __attribute__((cleanup(wt_commit_release)))
-/* rev NULL or "": HEAD. ERR_NOT_FOUND names the ref; no commit yet: ERR_FAILED says to commit first. */
-bool wt_resolve(struct wt_commit *ret, const struct wt_repo *repo, const char *rev, struct err *err) WARN_UNUSED;
+/* rev NULL or "": HEAD of the worktree it was opened from. ERR_NOT_FOUND names the ref; no commit
+ * yet: ERR_FAILED says to commit first. */
+bool wt_resolve(struct wt_commit *ret, const struct wt_repo *repo, const char *rev,
+                struct err *err) WARN_UNUSED;
 
-/* The lowest run number >= wish for which no branch or ref headgate/<run>/... exists in the repository. */
-bool wt_free_run_number(int64_t *ret, const struct wt_repo *repo, int64_t wish, struct err *err) WARN_UNUSED;
+/* The lowest run number >= wish for which no branch or ref headgate/<run>/... exists in the
+ * repository. ERR_CONFLICT: a branch named headgate is in the way of all of them. */
+bool wt_free_run_number(int64_t *ret, const struct wt_repo *repo, int64_t wish,
+                        struct err *err) WARN_UNUSED;
 
-/* How a program runs in a box of the attempt's profile: no network, no gate socket. Given by the caller. */
+/* How a program runs in a box of the attempt's profile: no network, no gate socket. Given by the
+ * caller. */
 struct wt_box_job {
-    const char *const *argv;   /* NULL-terminated */
-    struct strv env;           /* added to the profile's environment */
-    bool with_tree;            /* the worktree is mounted at its path, writable only when tree_writable */
+    const char *const *argv; /* NULL-terminated */
+    struct strv env;         /* added to the profile's environment */
+    bool with_tree; /* the worktree is mounted at its path, writable only when tree_writable */
     bool tree_writable;
     bool gitdir_writable;
-    const char *scratch_host;  /* NULL: none; a host folder shown writable at /run/headgate/scratch */
+    const char
+        *scratch_host; /* NULL: none; a host folder shown writable at /run/headgate/scratch */
     const void *input;
     size_t input_len;
-    int output_fd;             /* > 0: standard output goes there */
+    int output_fd; /* > 0: standard output goes there; no copy may stay open after the call */
     size_t max_output_bytes;
     int64_t timeout_ms;
 };
-typedef bool (*wt_box_fn)(void *arg, const struct wt_box_job *job, struct proc_result *ret, struct err *err);
+typedef bool (*wt_box_fn)(void *arg, const struct wt_box_job *job, struct proc_result *ret,
+                          struct err *err);
 
 struct wt_attempt {
-    char *id;        /* "3.2" */
-    char *dir;       /* the attempt's folder, absolute */
-    char *repo;      /* common_dir of the repository */
-    char *toplevel;  /* of the repository, NULL when bare */
-    char *branch;    /* "headgate/3/2" */
+    char *id;       /* "3.2" */
+    char *dir;      /* the attempt's folder, absolute */
+    char *repo;     /* common_dir of the repository */
+    char *toplevel; /* of the repository, NULL when bare */
+    char *branch;   /* "headgate/3/2" */
     char base[65];
     enum wt_engine engine;
-    char *engine_why; /* why this engine, for people */
-    char *tree;      /* where the files appear, the same path inside and outside */
-    char *gitdir;    /* private gitdir; appears at this same path inside */
-    char *gitfile;   /* host file bound read-only over <tree>/.git inside */
+    char *engine_why;           /* why this engine, for people */
+    char *tree;                 /* where the files appear, the same path inside and outside */
+    char *gitdir;               /* private gitdir; appears at this same path inside */
+    char *gitfile;              /* host file bound read-only over <tree>/.git inside */
     char *lower, *upper, *work; /* overlay; NULL with checkout */
     char *hooks_in_tree;        /* core.hooksPath below the top of the tree, "" for none */
-    struct strv objects_ro;     /* host folders to be shown read-only at their own path (alternates chain) */
-    uid_t uid;       /* owner of everything that the box writes (-1: the caller) */
+    struct strv objects_ro; /* host folders to be shown read-only at their own path (alternates) */
+    uid_t uid;              /* owner of everything that the box writes; (uid_t)-1: the caller */
     gid_t gid;
 };
 void wt_attempt_release(struct wt_attempt *a);
-#define WT_ATTEMPT_INIT {.id = NULL, .uid = (uid_t)-1, .gid = (gid_t)-1}
+#define WT_ATTEMPT_INIT                                \
+    {                                                  \
+        .id = NULL, .uid = (uid_t)-1, .gid = (gid_t)-1 \
+    }
 #define AUTO_WT_ATTEMPT __attribute__((cleanup(wt_attempt_release)))
 
 struct wt_create {
     const char *id;
-    const char *dir;         /* exists, empty */
-    const char *bases_dir;   /* where base checkouts are kept and shared */
-    const char *branch;
-    const char *base_oid;
-    const char *base_name;   /* for the host face's README */
-    bool force_engine;       /* else fall back from overlay to checkout where overlay cannot work */
+    const char *dir; /* exists; on failure everything in it is removed */
+    const char
+        *bases_dir;     /* exists; where base checkouts are kept and shared, on dir's file system */
+    const char *branch; /* starts with "headgate/" */
+    const char *base_oid;  /* a whole object name */
+    const char *base_name; /* for the host face's note */
+    bool force_engine;     /* else fall back from overlay to checkout where overlay cannot work */
     enum wt_engine engine;
-    uid_t uid;               /* (uid_t)-1: the caller */
+    uid_t uid; /* (uid_t)-1: the caller */
     gid_t gid;
-    const struct strv *include; /* gitignore-syntax patterns of ignored files to seed (worktree.include), or NULL */
+    const struct strv *include; /* worktree.include: patterns in gitignore syntax of ignored files
+                                   that are copied from the person's checkout; NULL: none */
 };
 
-/* Create: base checkout if new, private gitdir, host face (linked worktree entry, locked), branch. Undone as a
- * whole on failure. */
+/* Create: base checkout if new, private gitdir, host face (linked worktree entry, locked), branch.
+ * Undone as a whole on failure. ERR_CONFLICT: the branch, or a ref in its way, exists. */
 bool wt_create(struct wt_attempt *ret, const struct wt_repo *repo, const struct wt_create *how,
                struct err *err) WARN_UNUSED;
 /* Rebuild the description of an existing attempt from its folder (after a restart). */
@@ -116,52 +139,77 @@ bool wt_load(struct wt_attempt *ret, const char *dir, struct err *err) WARN_UNUS
 bool wt_recover(const char *dir, struct err *err) WARN_UNUSED;
 
 struct wt_harvest {
-    char tip[65];        /* what the public branch now points to */
-    char snapshot[65];   /* commit of uncommitted work, "" when there was none */
-    int64_t commits;     /* base..tip */
-    int64_t files;       /* files changed base..tip (with snapshot) */
-    bool branch_moved;   /* false: a person moved the public branch meanwhile; the tip is under
-                            refs/headgate/RUN/N/head and the sentence in note says so */
-    char *note;
-    struct strv review;  /* "WHY\tPATH" lines: what could run on the host next */
+    char tip[65];       /* the attempt's work: the snapshot, else the box's HEAD, else the base */
+    char snapshot[65];  /* commit of uncommitted work, "" when there was none */
+    int64_t commits;    /* base..tip */
+    int64_t files;      /* files changed base..tip (with snapshot) */
+    bool branch_moved;  /* the public branch is at tip. False: a person moved, deleted or checked it
+                           out  meanwhile; then the tip is at refs/headgate/RUN/N/head and note says
+                           so */
+    char *note;         /* sentences for a person, sanitised; NULL: none */
+    struct strv review; /* "WHY\tPATH" lines, paths escaped: what could run on the host next */
 };
 void wt_harvest_release(struct wt_harvest *h);
-#define WT_HARVEST_INIT {.note = NULL}
+#define WT_HARVEST_INIT \
+    {                   \
+        .note = NULL    \
+    }
 #define AUTO_WT_HARVEST __attribute__((cleanup(wt_harvest_release)))
-/* Bring the box's commits home. with_snapshot: also uncommitted work (only when no process of the box lives):
- * it becomes a commit on top of the box's HEAD, kept at refs/headgate/RUN/N/snapshot, and the public branch points at it
- * when it exists, so that diff, review and merge see all the work. */
-bool wt_harvest(struct wt_harvest *ret, const struct wt_attempt *a, bool with_snapshot, wt_box_fn run_in_box,
-                void *arg, struct err *err) WARN_UNUSED;
+/* Bring the box's commits home. with_snapshot: also uncommitted work (only when no process of the
+ * box lives): it becomes a commit on top of the box's HEAD, kept at refs/headgate/RUN/N/snapshot,
+ * and the public branch points at it when it exists, so that diff, review and merge see all the
+ * work. Done again without a change it makes no new commit. A failure changes no ref; the box still
+ * has everything. */
+bool wt_harvest(struct wt_harvest *ret, const struct wt_attempt *a, bool with_snapshot,
+                wt_box_fn run_in_box, void *arg, struct err *err) WARN_UNUSED;
 
 enum wt_diff_form { WT_DIFF_PATCH, WT_DIFF_STAT, WT_DIFF_NAMES };
-/* Diff base..tip between trees; no textconv, no external diff, no colour unless asked. Not sanitised. */
-bool wt_diff(struct buf *out, const char *repo_common_dir, const char *from, const char *to, enum wt_diff_form form,
-             bool color, struct err *err) WARN_UNUSED;
+/* Diff from..to between trees; no textconv, no external diff, no colour unless asked. Not
+ * sanitised. NAMES: lines "STATUS\tPATH" as `git diff --name-status` has them (a rename has two
+ * paths), odd paths quoted. ERR_LIMIT past LIMIT_CAPTURE_BYTES. */
+bool wt_diff(struct buf *out, const char *repo_common_dir, const char *from, const char *to,
+             enum wt_diff_form form, bool color, struct err *err) WARN_UNUSED;
 
-enum wt_merge_how { WT_MERGE_AUTO /* ff when possible, else a merge commit */, WT_MERGE_SQUASH, WT_MERGE_REBASE };
+enum wt_merge_how {
+    WT_MERGE_AUTO /* ff when possible, else a merge commit */,
+    WT_MERGE_SQUASH,
+    WT_MERGE_REBASE
+};
 struct wt_merge {
-    char commit[65];      /* the target's new commit, "" when up to date or conflicts */
+    char commit[65]; /* the target's new commit, "" when up to date or conflicts */
     bool up_to_date, was_ff;
-    struct strv conflicts; /* paths; non-empty means nothing was changed */
-    char *note;            /* "the ref moved, the checkout did not: …", or NULL */
+    struct strv conflicts; /* raw paths; non-empty means nothing was changed */
+    char *note;            /* "the ref moved, the checkout did not: ...", or NULL */
 };
 void wt_merge_release(struct wt_merge *m);
-#define WT_MERGE_INIT {.note = NULL}
+#define WT_MERGE_INIT \
+    {                 \
+        .note = NULL  \
+    }
 #define AUTO_WT_MERGE __attribute__((cleanup(wt_merge_release)))
-/* Merge the attempt's branch into `into` (short branch name; NULL: the branch of the repository's main checkout). Works when
- * the target is checked out; refuses like git when local changes would be overwritten. dry_run changes nothing. */
-bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const char *branch, const char *into,
-              enum wt_merge_how how, const char *message, bool dry_run, struct err *err) WARN_UNUSED;
+/* Merge the attempt's branch into `into` (short branch name; NULL: the branch of the repository's
+ * main checkout). message NULL: a default; of no use to a fast-forward and a rebase. A target that
+ * is checked out is updated there by `git merge --ff-only` with the person's own hooks and filters;
+ * ERR_REFUSED when local, untracked or ignored files would be overwritten. Signed when the person
+ * signs. dry_run changes nothing. */
+bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const char *branch,
+              const char *into, enum wt_merge_how how, const char *message, bool dry_run,
+              struct err *err) WARN_UNUSED;
 
-/* True in *ret when every commit of the attempt is contained in some branch outside headgate/, or there is none. */
+/* True in *ret when every harvested commit of the attempt is contained in some local or remote
+ * branch outside headgate/, or was squashed or rebased there by wt_merge, or there is none. */
 bool wt_is_merged(bool *ret, const struct wt_attempt *a, struct err *err) WARN_UNUSED;
-/* Remove an attempt: host face, branch, refs, folder contents. Refuses (ERR_REFUSED, saying what would be lost) unmerged or unharvested
- * work unless force. Never touches the main checkout; follows no symlink. */
+/* Remove an attempt: host face, branch, refs, folder contents. Refuses (ERR_REFUSED, saying what
+ * would be lost) unmerged work, and anything written since the last harvest with a snapshot, unless
+ * force; and in any case while the branch is checked out somewhere. Never touches the main
+ * checkout; follows no symlink. What was begun is finished by wt_recover. */
 bool wt_discard(const struct wt_attempt *a, bool force, struct err *err) WARN_UNUSED;
-/* `open`: a plain checkout of the attempt's branch tip at target (git worktree add --detach). */
+/* `open`: a plain checkout of the attempt's branch tip at target, an absolute path that does not
+ * exist or is an empty folder (git worktree add --detach). No hook and no configured filter runs.
+ */
 bool wt_open(const struct wt_attempt *a, const char *target, struct err *err) WARN_UNUSED;
-/* Remove base checkouts that no attempt in attempts_dir uses. Lines "PATH\tBYTES" in ret. */
+/* Remove base checkouts that no attempt in attempts_dir uses and none that is being made. Lines
+ * "PATH\tBYTES" in ret. */
 bool wt_clean_bases(struct strv *ret, const char *bases_dir, const char *attempts_dir, bool dry_run,
                     struct err *err) WARN_UNUSED;
 

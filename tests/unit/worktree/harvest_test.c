@@ -170,6 +170,17 @@ static void a_checked_out_branch_is_left_alone(void **state)
     assert_int_equal(sh_status(f, f->repo, "git rev-parse -q --verify refs/headgate/3/2/head"), 1);
 }
 
+static void a_killed_git_does_not_block_a_resume(void **state)
+{
+    WITH_ATTEMPT(WT_ENGINE_OVERLAY);
+    free(sh(f, a.gitdir,
+            "echo keep >precious && : >index.lock && : >HEAD.lock && ln -s %s/precious config.lock",
+            a.gitdir));
+    harvest(f, &a, true, &h);
+    free(inside(f, &a, "echo 1 >n && git add n && git commit -qm resumed"));
+    assert_text(sh(f, a.gitdir, "cat precious; ls *.lock 2>/dev/null; true"), "keep");
+}
+
 static void checkout_engine_harvests_too(void **state)
 {
     WITH_ATTEMPT(WT_ENGINE_CHECKOUT);
@@ -308,6 +319,7 @@ int main(void)
         TEST(rewritten_history_moves_the_branch),
         TEST(a_moved_branch_is_left_alone),
         TEST(a_checked_out_branch_is_left_alone),
+        TEST(a_killed_git_does_not_block_a_resume),
         TEST(checkout_engine_harvests_too),
         TEST(odd_names_survive),
         TEST(review_names_what_could_run),

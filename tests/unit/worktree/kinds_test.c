@@ -93,6 +93,31 @@ static void works_in_a_shallow_clone(void **state)
     go_round(f, true, WT_ENGINE_OVERLAY);
 }
 
+static void works_in_a_partial_clone(void **state)
+{
+    struct fixture *f = *state;
+    in_repo(f, "git config uploadpack.allowFilter true && echo b >>src/one.c && git commit -qam b");
+    free(sh(f, NULL, "git clone -q --no-checkout --filter=blob:none file://%s/repo partial",
+            f->root));
+    use_repo(f, "partial");
+    in_repo(f, "git read-tree -m -u HEAD");
+    go_round(f, true, WT_ENGINE_OVERLAY);
+}
+
+static void works_in_a_submodule(void **state)
+{
+    struct fixture *f = *state;
+    free(sh(
+        f, NULL,
+        "git init -q super && cd super && git -c protocol.file.allow=always submodule --quiet add "
+        "../repo sub && git commit -qm sub"));
+    use_repo(f, "super/sub");
+    go_round(f, true, WT_ENGINE_OVERLAY);
+    /* And around one: it is an empty folder until the agent fills it. */
+    use_repo(f, "super");
+    go_round(f, true, WT_ENGINE_OVERLAY);
+}
+
 static void works_with_borrowed_objects(void **state)
 {
     struct fixture *f = *state;
@@ -224,7 +249,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(works_in_a_bare_repository),    TEST(works_in_a_linked_worktree),
         TEST(works_with_a_detached_head),    TEST(works_with_sha256),
-        TEST(works_in_a_shallow_clone),      TEST(works_with_borrowed_objects),
+        TEST(works_in_a_shallow_clone),      TEST(works_in_a_partial_clone),
+        TEST(works_in_a_submodule),          TEST(works_with_borrowed_objects),
         TEST(works_with_odd_paths),          TEST(works_with_worktree_config),
         TEST(falls_back_to_a_checkout),      TEST(forty_at_one_moment),
         TEST(another_account_owns_its_work),

@@ -160,6 +160,18 @@ static void local_changes_are_not_overwritten(void **state)
     assert_has(err.text, "src/one.c");
 }
 
+static void a_refused_merge_leaves_no_objects(void **state)
+{
+    WITH_WORK;
+    in_repo(f, "echo p >person && git add person && git commit -qm person && echo mine >src/one.c");
+    AUTO_FREE char *before = everything(f);
+    for (int how = WT_MERGE_AUTO; how <= WT_MERGE_REBASE; how++) {
+        assert_false(try_merge(f, NULL, (enum wt_merge_how)how, false, &m, &err));
+        assert_int_equal(err.code, ERR_REFUSED);
+    }
+    assert_text(everything(f), before);
+}
+
 static void a_dry_run_changes_nothing(void **state)
 {
     WITH_WORK;
@@ -228,6 +240,7 @@ int main(void)
         TEST(rebases),
         TEST(conflicts_change_nothing),
         TEST(local_changes_are_not_overwritten),
+        TEST(a_refused_merge_leaves_no_objects),
         TEST(a_dry_run_changes_nothing),
         TEST(says_what_is_missing),
         TEST(the_persons_hooks_run),
