@@ -5,8 +5,9 @@
  *   caller raw TEXT            the text as it is (with \n where it says so); prints the answer
  *   caller long BYTES          a line of so many bytes without an end; prints the answer
  *   caller flood N             N malformed requests; prints how many were denied for excess
- *   caller hold N TOOL         N requests at once on N connections; prints how many were answered
- * at once for excess caller tcp PORT TEXT       sends the text, ends, prints what comes back
+ *   caller hold N EXCESS       N requests on N connections; waits until EXCESS of them were denied
+ *                              for excess caller tcp PORT TEXT       sends the text, ends, prints
+ * what comes back
  */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -130,19 +131,19 @@ static int hold(char **words)
         return 3;
     for (int i = 0; i < n; i++) {
         fds[i] = (struct pollfd){.fd = gate_open(), .events = POLLIN};
-        send_call(fds[i].fd, words[1], "{\"file_path\":\"/w/f\",\"content\":\"x\"}");
+        send_call(fds[i].fd, "Write", "{\"file_path\":\"/w/f\",\"content\":\"x\"}");
         /* Slower than the limit a second. */
-        struct timespec pause = {.tv_nsec = 8 * 1000 * 1000};
+        struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
         nanosleep(&pause, NULL);
     }
-    while (n_quota == 0 && poll(fds, (nfds_t)n, -1) > 0) {
+    while (n_quota < atoi(words[1]) && poll(fds, (nfds_t)n, -1) > 0) {
         for (int i = 0; i < n; i++) {
             char answer[4096];
             if (!(fds[i].revents & POLLIN))
                 continue;
             receive_all(fds[i].fd, answer, sizeof answer);
             n_quota += strstr(answer, "\"why\":\"quota\"") != NULL;
-            fds[i].events = 0;
+            fds[i].fd = -1;
         }
     }
     printf("excess %d\n", n_quota);

@@ -94,6 +94,31 @@ static void an_asked_call_waits_for_a_decision(void **state)
     world_done(&w);
 }
 
+/* The way of every agent: the real hook client, twice, to a person's allow and denial. */
+static void the_hook_client_carries_a_decision_both_ways(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init_asking(&w,
+                      "for i in 1 2; do echo '{\"tool\":\"Write\",\"args\":{\"file_path\":"
+                      "\"/w/f\",\"content\":\"x\"},\"cwd\":\"/w\"}' | "
+                      "/b/headgate-hook --socket /run/headgate/gate.sock; echo \"code $?\"; done");
+    box_spec_bind(&w.spec, HOOK, "/b/headgate-hook", 0);
+    world_start(&w);
+    AUTO_JSON json_t *first = world_record(&w, "asked");
+    decide(&w, first, "allow", "");
+    AUTO_JSON json_t *second = world_record(&w, "asked");
+    decide(&w, second, "deny", "write to g instead");
+    world_expect_exit(&w, 0, "exit");
+    AUTO_BUF struct buf log = BUF_INIT;
+    world_log(&w, &log);
+    const char *allowed = strstr(log.ptr, "code 0\n");
+    const char *denied = strstr(log.ptr, "write to g instead");
+    assert_true(allowed && denied && allowed < denied);
+    assert_non_null(strstr(denied, "code 2\n"));
+    world_done(&w);
+}
+
 static void a_server_that_comes_back_delivers_once(void **state)
 {
     (void)state;
@@ -274,7 +299,7 @@ static void no_more_than_the_bound_may_wait(void **state)
 {
     (void)state;
     struct world w;
-    world_init_asking(&w, "keep_caller hold 260 Write");
+    world_init_asking(&w, "keep_caller hold 260 4");
     world_start(&w);
     world_expect_exit(&w, 0, "exit");
     AUTO_JSON json_t *records = world_spool(&w);
@@ -342,6 +367,7 @@ int main(void)
         world_test(what_the_ladder_allows_is_on_record_and_answered),
         world_test(a_rule_denies_with_its_reason),
         world_test(an_asked_call_waits_for_a_decision),
+        world_test(the_hook_client_carries_a_decision_both_ways),
         world_test(a_server_that_comes_back_delivers_once),
         world_test(a_second_server_takes_over),
         world_test(without_a_server_the_policy_still_judges),
