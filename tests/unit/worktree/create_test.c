@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "worktree/face.h"
+
 #define WITH_ATTEMPT(a)                                    \
     AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT; \
     struct fixture *f = *state
@@ -57,6 +59,35 @@ static void git_works_inside(void **state)
     assert_text(sh(f, f->repo, "git rev-parse headgate/1/1 && git status --porcelain"), a.base);
 }
 
+/* The way for repositories whose refs are not plain files; it serves with any. */
+static void git_can_make_the_face_too(void **state)
+{
+    WITH_ATTEMPT(a);
+    struct err err = ERR_INIT;
+    make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
+    assert_ok(face_remove(a.repo, a.dir, &err), &err);
+    free(sh(f, a.dir, "rm -r tree && mkdir tree"));
+    AUTO_FREE char *base = fs_dirname(a.lower);
+    AUTO_FREE char *index = fs_join(base, "face");
+    const struct face face = {
+        .common_dir = a.repo,
+        .id = a.id,
+        .dir = a.dir,
+        .tree = a.tree,
+        .base = a.base,
+        .base_name = "main",
+        .branch = a.branch,
+        .index = index,
+        .has_note = true,
+        .made_by_git = true,
+    };
+    assert_ok(face_make(&face, &err), &err);
+    assert_text(sh(f, a.tree, "git status --porcelain; ls"), "HEADGATE-README");
+    free(sh(f, f->repo, "git worktree list --porcelain | grep -q 'locked headgate attempt 1.1'"));
+    assert_ok(face_remove(a.repo, a.dir, &err), &err);
+    assert_text(sh(f, f->repo, "git worktree list | wc -l"), "1");
+}
+
 static void loads_again(void **state)
 {
     WITH_ATTEMPT(a);
@@ -79,6 +110,7 @@ int main(void)
         TEST(is_clean_inside_without_reading_files),
         TEST(host_face_is_clean_and_harmless),
         TEST(git_works_inside),
+        TEST(git_can_make_the_face_too),
         TEST(loads_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
