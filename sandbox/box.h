@@ -50,7 +50,7 @@ struct box_limits {
     int64_t memory_bytes; /* 0: none */
     int64_t pids;         /* 0: none */
     int64_t open_files;   /* 0: the caller's */
-    int64_t tmp_bytes;    /* size of /tmp and /dev/shm; 0: a quarter of memory */
+    int64_t tmp_bytes;    /* size of each of /tmp, /dev/shm and a home in memory; 0: a quarter of memory */
 };
 
 struct box_spec {
@@ -65,7 +65,8 @@ struct box_spec {
     size_t n_binds;
     struct strv masks;          /* paths inside that are covered: a file by an empty read-only file, a
                                    folder by an empty read-only folder; absent ones are passed over */
-    char *home;                 /* the writable private home: host folder... */
+    char *home;                 /* the writable private home: host folder (NULL: in memory, gone with
+                                   the box)... */
     char *home_inside;          /* ...and where it appears; also $HOME */
     struct strv listen_ports;   /* decimal; pid 1 listens on 127.0.0.1 and ::1 inside and hands the
                                    listening sockets out (BOX_MSG_LISTENER) */

@@ -147,6 +147,10 @@ static bool add_files(struct buf *plan, const struct box_spec *spec, struct err 
         const struct box_bind home = {spec->home, spec->home_inside, BOX_BIND_WRITE};
         if (!add_bind(plan, &home, err))
             return false;
+    } else if (spec->home_inside) {
+        if (!check_inside(spec->home_inside, "the home", err))
+            return false;
+        plan_add_memory_folder(plan, spec->home_inside, "0755", spec->limits.tmp_bytes);
     }
     if (spec->overlay.inside && !add_overlay(plan, &spec->overlay, err))
         return false;

@@ -28,7 +28,7 @@ enum plan_kind {
     PLAN_FILE,    /* path, content: a read-only file in the new root */
     PLAN_LINK,    /* path, target: a symbolic link */
     PLAN_TREE,    /* host, path: show a file or folder of the host */
-    PLAN_TMPFS,   /* path, size (as tmpfs(5) takes it): an empty writable folder in memory */
+    PLAN_TMPFS,   /* path, options as in tmpfs(5): an empty writable folder in memory */
     PLAN_PROC,    /* path: procfs of the box's own pid namespace */
     PLAN_DEVPTS,  /* path: a devpts of the box's own */
     PLAN_OVERLAY, /* lower, parent of upper and work, name of upper in it, name of work, path */

@@ -10,6 +10,9 @@
 /* plan_system.c: system folders read-only, /etc as a list, /dev, /proc, /tmp, /run. */
 bool plan_add_system(struct buf *plan, const struct box_spec *spec, struct err *err) WARN_UNUSED;
 
+/* plan_system.c: a writable folder in memory, of at most tmp_bytes (0: a quarter of memory). */
+void plan_add_memory_folder(struct buf *plan, const char *path, const char *mode, int64_t tmp_bytes);
+
 /* plan_account.c: /etc/passwd, group, hosts and hostname, generated: the box knows its own account. */
 void plan_add_account(struct buf *plan, const struct box_spec *spec);
 

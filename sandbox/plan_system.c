@@ -32,14 +32,12 @@ static const char *const system_parts[] = {
  * hostname are the box's own (plan_account.c).
  */
 static const char *const etc_shown[] = {
-    "DIR_COLORS", "alternatives", "ant*", "bash*", "crypto-policies", "debian_version",
-    "dictionaries-common", "dpkg", "emacs", "environment", "fonts", "fpc*", "gai.conf", "gdb", "ghc*",
-    "gitattributes", "gitconfig", "gnutls", "gradle", "groff", "host.conf", "inputrc", "java*",
-    "ld.so.*", "locale.alias", "locale.conf", "localtime", "lsb-release", "magic*", "mailcap",
-    "manpath.config", "maven*", "mime.types", "mono", "nanorc", "networks", "nsswitch.conf", "ocaml*",
-    "os-release", "papersize", "perl", "php*", "pkcs11", "pki", "profile*", "protocols", "python*",
-    "redhat-release", "rpc", "screenrc", "services", "sgml", "shells", "ssl", "system-release",
-    "terminfo", "texmf", "timezone", "vim", "vimrc", "wgetrc", "xdg", "xml", "zsh*",
+    "alternatives", "ant*", "bash*", "crypto-policies", "debian_version", "dictionaries-common", "dpkg",
+    "fonts", "fpc*", "ghc*", "gitattributes", "gitconfig", "gnutls", "gradle", "host.conf", "inputrc",
+    "java*", "ld.so.*", "locale.alias", "locale.conf", "localtime", "lsb-release", "magic*", "mailcap",
+    "maven*", "mime.types", "mono", "nsswitch.conf", "ocaml*", "os-release", "perl", "php*", "pkcs11",
+    "pki", "profile*", "protocols", "python*", "redhat-release", "services", "sgml", "shells", "ssl",
+    "system-release", "terminfo", "texmf", "timezone", "xdg", "xml", "zsh*",
 };
 
 /* Below /etc/ssl and /etc/pki lie private keys too; they are covered. */
@@ -165,16 +163,15 @@ static void add_devices(struct buf *plan, const struct box_spec *spec)
     }
 }
 
-static void add_memory_folders(struct buf *plan, int64_t tmp_bytes)
+void plan_add_memory_folder(struct buf *plan, const char *path, const char *mode, int64_t tmp_bytes)
 {
-    static const char *const folders[] = {"/tmp", "/dev/shm"};
-    char size[32] = "25%";
+    char options[64];
     if (tmp_bytes > 0)
-        snprintf(size, sizeof(size), "%" PRId64, tmp_bytes);
-    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
-        plan_add(plan, PLAN_TMPFS, 0, folders[i], size, NULL);
-        plan_add(plan, PLAN_ALLOW, 0, folders[i], NULL);
-    }
+        snprintf(options, sizeof(options), "mode=%s,size=%" PRId64, mode, tmp_bytes);
+    else
+        snprintf(options, sizeof(options), "mode=%s,size=25%%", mode);
+    plan_add(plan, PLAN_TMPFS, 0, path, options, NULL);
+    plan_add(plan, PLAN_ALLOW, 0, path, NULL);
 }
 
 bool plan_add_system(struct buf *plan, const struct box_spec *spec, struct err *err)
@@ -194,7 +191,8 @@ bool plan_add_system(struct buf *plan, const struct box_spec *spec, struct err *
         return false;
     for (size_t i = 0; i < ARRAY_LEN(links); i++)
         plan_add(plan, PLAN_LINK, 0, links[i].path, links[i].target, NULL);
-    add_memory_folders(plan, spec->limits.tmp_bytes);
+    plan_add_memory_folder(plan, "/tmp", "1777", spec->limits.tmp_bytes);
+    plan_add_memory_folder(plan, "/dev/shm", "1777", spec->limits.tmp_bytes);
     plan_add(plan, PLAN_ALLOW, PLAN_DEVICE, "/dev", NULL);
     plan_add(plan, PLAN_ALLOW, PLAN_DEVICE, "/proc", NULL);
     return true;

@@ -127,7 +127,7 @@ static char *try_on_host(const struct probe *p, enum layer_id id, struct err *er
 static void set_failed(struct layer_status *status, const char *reason)
 {
     status->state = LAYER_UNAVAILABLE;
-    snprintf(status->reason, sizeof(status->reason), "%s", reason);
+    snprintf(status->reason, sizeof(status->reason), "%.*s", (int)sizeof(status->reason) - 1, reason);
 }
 
 /* A sentence for people; the layer's state is lowered when the attempt came through. Allocated. */

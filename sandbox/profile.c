@@ -111,11 +111,11 @@ bool profile_apply(struct box_spec *spec, const struct strv *caller_env, const c
                    const char *home_host, struct err *err)
 {
     struct toolchains toolchains;
-    if (!fs_is_dir(home_host))
+    if (home_host && !fs_is_dir(home_host))
         return err_set(err, ERR_INTERNAL, "the private home %s does not exist", home_host);
     free(spec->home);
     free(spec->home_inside);
-    spec->home = xstrdup(home_host);
+    spec->home = home_host ? xstrdup(home_host) : NULL;
     spec->home_inside = xstrdup(home_inside(person_home));
     set_environment(spec, caller_env);
     toolchains_find(&toolchains, caller_env, person_home);

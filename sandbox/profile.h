@@ -11,7 +11,7 @@
 #include "sandbox/box.h"
 
 /* Fill env, home binds and toolchains of the spec from the environment of the person who asked
- * (caller_env). home_host is the private home's folder (exists); it appears inside at the path of the
+ * (caller_env). home_host is the private home's folder (exists), or NULL for a home in memory; it appears inside at the path of the
  * person's own home, so that tools find their toolchains where they expect them. */
 bool profile_apply(struct box_spec *spec, const struct strv *caller_env, const char *person_home,
                    const char *home_host, struct err *err) WARN_UNUSED;

@@ -1,8 +1,6 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runner/attempt/account.h"
@@ -30,31 +28,6 @@ static void options_release(struct box_options *o)
     strv_release(&o->services);
     strv_release(&o->ro);
     strv_release(&o->rw);
-}
-
-/* The private home of one box: a folder that is gone afterwards. */
-struct temp_home {
-    char *path;
-};
-
-static void temp_home_release(struct temp_home *h)
-{
-    struct err ignored = ERR_INIT;
-    if (h->path && !fs_remove_tree(AT_FDCWD, h->path, &ignored))
-        cmd_exit(false, &ignored);
-    free(h->path);
-}
-
-static bool temp_home_make(struct temp_home *ret, const struct account *account, struct err *err)
-{
-    const char *tmp = getenv("TMPDIR");
-    AUTO_FREE char *path = fs_join(tmp && *tmp == '/' ? tmp : "/tmp", "headgate-home-XXXXXX");
-    if (!mkdtemp(path))
-        return err_sys(err, errno, "cannot create a private home %s", path);
-    ret->path = steal_ptr(&path);
-    if (account->is_other && chown(ret->path, account->uid, account->gid) != 0)
-        return err_sys(err, errno, "cannot give %s to the account of the box", ret->path);
-    return true;
 }
 
 /* Only root needs the settings: they name the account that takes its place. */
@@ -125,14 +98,15 @@ static bool show_work(struct box_spec *spec, const struct box_options *o, const 
 }
 
 static bool fill_spec(struct box_spec *spec, const struct box_options *o, const struct strv *command,
-                      const struct temp_home *home, struct err *err)
+                      struct err *err)
 {
     AUTO_STRV struct strv env = STRV_INIT;
     strv_push_all(&env, environ);
     const char *person_home = strv_env_get(&env, "HOME");
     if (!person_home || *person_home != '/')
         person_home = "/home/agent";
-    if (!profile_apply(spec, &env, person_home, home->path, err) ||
+    /* In memory: it costs no folder on a disk, and nothing of it can be left behind. */
+    if (!profile_apply(spec, &env, person_home, NULL, err) ||
         !show_work(spec, o, person_home, err))
         return false;
     strv_push_all(&spec->argv, strv_array(command));
@@ -177,16 +151,15 @@ static bool run(int *ret_status, const struct box_options *o, const struct strv 
                 struct err *err)
 {
     AUTO_BOX_SPEC struct box_spec spec;
-    __attribute__((cleanup(temp_home_release))) struct temp_home home = {NULL};
     struct account account;
     struct box_end end;
     box_spec_init(&spec);
     AUTO_FREE char *launcher = paths_program("headgate-box", err);
-    if (!launcher || !find_account(&account, err) || !temp_home_make(&home, &account, err))
+    if (!launcher || !find_account(&account, err))
         return false;
     spec.uid = account.uid;
     spec.gid = account.gid;
-    if (!fill_spec(&spec, o, command, &home, err) || !box_loop_run(&end, launcher, &spec, err) ||
+    if (!fill_spec(&spec, o, command, err) || !box_loop_run(&end, launcher, &spec, err) ||
         (o->explain && !explain(&end, err)))
         return false;
     *ret_status = status_of(&end);

@@ -136,12 +136,10 @@ static bool apply_tree(struct launch *l, const struct plan_step *step, struct er
 static bool apply_tmpfs(struct launch *l, const struct plan_step *step, struct err *err)
 {
     (void)l;
-    char options[64];
     const char *path = plan_text(step, 0);
-    snprintf(options, sizeof(options), "mode=1777,size=%s", plan_text(step, 1));
     if (!make_with_parents(path, make_folder, err))
         return false;
-    if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options) != 0)
+    if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, plan_text(step, 1)) != 0)
         return err_sys(err, errno, "cannot mount a tmpfs at %s", path);
     return true;
 }

@@ -72,13 +72,15 @@ def make_repo(path, files):
 
 
 def bench_box(pairs):
+    work = WORLD + "/work"
+    os.mkdir(work)
     bwrap = ["bwrap", "--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib", "--symlink",
              "usr/lib64", "/lib64", "--symlink", "usr/bin", "/bin", "--ro-bind", "/etc", "/etc", "--proc", "/proc",
-             "--dev", "/dev", "--tmpfs", "/tmp", "--bind", WORLD, WORLD, "--chdir", WORLD, "--new-session",
+             "--dev", "/dev", "--tmpfs", "/tmp", "--bind", work, work, "--chdir", work, "--new-session",
              "--die-with-parent", "/bin/true"]
     ours, theirs, plain = [], [], []
     for _ in range(pairs + 2):
-        ours.append(seconds("headgate", "box", "--", "/bin/true", cwd=WORLD))
+        ours.append(seconds("headgate", "box", "--", "/bin/true", cwd=work))
         theirs.append(seconds(*bwrap))
         plain.append(seconds("/bin/true"))
     ours, theirs, plain = ours[2:], theirs[2:], plain[2:]

@@ -178,6 +178,17 @@ static void the_home_is_private(void **state)
     assert_true(fs_exists(path));
 }
 
+static void a_home_in_memory(void **state)
+{
+    (void)state;
+    AUTO_BOX_SPEC struct box_spec spec;
+    boxtest_spec(&spec);
+    spec.home_inside = xstrdup("/home/person");
+    AUTO_FREE char *seen = boxtest_sh(
+        NULL, &spec, "cd /home/person && ls -A && touch t && stat -c %a . && df --output=fstype . | tail -1");
+    assert_string_equal(seen, "755\ntmpfs");
+}
+
 struct layers {
     char *lower, *upper, *work;
 };
@@ -273,6 +284,7 @@ int main(void)
         cmocka_unit_test(masks_cover),
         cmocka_unit_test(a_planted_link_is_refused),
         cmocka_unit_test(the_home_is_private),
+        cmocka_unit_test(a_home_in_memory),
         cmocka_unit_test(an_overlay_keeps_its_base),
         cmocka_unit_test(an_overlay_without_upper_is_read_only),
         cmocka_unit_test(an_unwritable_upper_is_an_error),

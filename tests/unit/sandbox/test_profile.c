@@ -205,6 +205,18 @@ static void the_profile_fills_a_spec(void **state)
     assert_int_equal(spec.binds[0].flags, 0);
 }
 
+static void a_home_can_be_in_memory(void **state)
+{
+    (void)state;
+    struct err err = ERR_INIT;
+    AUTO_STRV struct strv env = STRV_INIT;
+    AUTO_BOX_SPEC struct box_spec spec;
+    box_spec_init(&spec);
+    assert_true(profile_apply(&spec, &env, "/home/person", NULL, &err));
+    assert_null(spec.home);
+    assert_string_equal(spec.home_inside, "/home/person");
+}
+
 static void odd_homes_are_replaced(void **state)
 {
     const struct person *p = *state;
@@ -230,6 +242,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_home_itself_is_never_shown, set_up, tear_down),
         cmocka_unit_test(only_named_variables_pass),
         cmocka_unit_test_setup_teardown(the_profile_fills_a_spec, set_up, tear_down),
+        cmocka_unit_test(a_home_can_be_in_memory),
         cmocka_unit_test_setup_teardown(odd_homes_are_replaced, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("profile", tests, NULL, NULL);
