@@ -36,10 +36,10 @@ static void on_draw(uv_timer_t *timer)
     term_size(&rows, &cols);
     struct desk *d = host_desk(h);
     int64_t next_ms = desk_draw(d, &h->canvas, rows, cols);
-    term_draw(&h->canvas);
     if (h->wants_bell)
         term_bell();
     h->wants_bell = false;
+    term_draw(&h->canvas);
     h->drawn_ms = clock_mono_ms();
     uv_timer_stop(&h->tick);
     if (next_ms != INT64_MAX)

@@ -201,10 +201,25 @@ void vt_feed(struct vt *vt, const void *bytes, size_t len)
     vterm_screen_flush_damage(vt->screen);
 }
 
+/* libvterm leaves the cursor above the screen when it had text below it, and the scrolling region
+ * below it (0.1.4): both are then used unchecked. Reset the region, as xterm does, and put the
+ * cursor where it belongs. */
+static void mend_after_resize(struct vt *vt, int rows, int cols)
+{
+    VTermPos at;
+    AUTO_BUF struct buf sequence = BUF_INIT;
+    vterm_state_get_cursorpos(vterm_obtain_state(vt->term), &at);
+    buf_addf(&sequence, "\x1b[r\x1b[%d;%dH", clamp(at.row, 0, rows - 1) + 1,
+             clamp(at.col, 0, cols - 1) + 1);
+    vterm_input_write(vt->term, sequence.ptr, sequence.len);
+}
+
 void vt_resize(struct vt *vt, int rows, int cols)
 {
-    vterm_set_size(vt->term, clamp(rows, VT_MIN_ROWS, VT_MAX_ROWS),
-                   clamp(cols, VT_MIN_COLS, VT_MAX_COLS));
+    rows = clamp(rows, VT_MIN_ROWS, VT_MAX_ROWS);
+    cols = clamp(cols, VT_MIN_COLS, VT_MAX_COLS);
+    vterm_set_size(vt->term, rows, cols);
+    mend_after_resize(vt, rows, cols);
     vterm_screen_flush_damage(vt->screen);
     vt->damaged = true;
 }

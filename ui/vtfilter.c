@@ -129,6 +129,21 @@ static void ground(struct vtfilter *f, struct buf *out, unsigned char c)
 
 /* ---- sequences ---- */
 
+/* A cursor that was saved before the screen shrank is restored outside of it, unchecked. Any CSI
+ * makes libvterm bring it back in; a status report of 0 asks for nothing else. */
+static void mend_cursor(struct buf *out)
+{
+    buf_adds(out, "\x1b[0n");
+}
+
+static void put_escape(struct buf *out, char final)
+{
+    buf_addch(out, ESC);
+    buf_addch(out, final);
+    if (final == '8')
+        mend_cursor(out);
+}
+
 static void begin_csi(struct vtfilter *f)
 {
     f->state = VTF_CSI;
@@ -152,8 +167,7 @@ static void escape(struct vtfilter *f, struct buf *out, unsigned char c)
     } else if (f->is_bad) {
         return;
     } else if (!f->intermediate && is_escape_final(c)) {
-        const char sequence[] = {ESC, (char)c};
-        buf_add(out, sequence, sizeof(sequence));
+        put_escape(out, (char)c);
     } else if (is_charset(f->intermediate, c)) {
         const char sequence[] = {ESC, f->intermediate, (char)c};
         buf_add(out, sequence, sizeof(sequence));
@@ -186,9 +200,13 @@ static void next_param(struct vtfilter *f, unsigned char separator)
  * once. */
 static void put_modes(const struct vtfilter *f, struct buf *out, char final)
 {
-    for (size_t i = 0; i < f->n_params; i++)
-        if (is_known_mode(f, f->params[i]))
-            buf_addf(out, "\x1b[%s%u%c", f->leader ? "?" : "", f->params[i], final);
+    for (size_t i = 0; i < f->n_params; i++) {
+        if (!is_known_mode(f, f->params[i]))
+            continue;
+        buf_addf(out, "\x1b[%s%u%c", f->leader ? "?" : "", f->params[i], final);
+        if (f->leader && (f->params[i] == 1048 || f->params[i] == 1049))
+            mend_cursor(out);
+    }
 }
 
 static void put_csi(const struct vtfilter *f, struct buf *out, char final)
@@ -224,9 +242,9 @@ static void end_csi(struct vtfilter *f, struct buf *out, char final)
     if (is_bare && final == 'b')
         repeat_last(f, out);
     else if (is_bare && final == 's' && f->n_params == 0)
-        buf_adds(out, "\0337");
+        put_escape(out, '7');
     else if (is_bare && final == 'u' && f->n_params == 0)
-        buf_adds(out, "\0338");
+        put_escape(out, '8');
     else if (!is_csi(f, final))
         return;
     else if (final == 'h' || final == 'l')

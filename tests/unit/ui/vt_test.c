@@ -125,6 +125,33 @@ static void resizes(void **state)
     }
 }
 
+/* libvterm 0.1.4 used a cursor, a saved cursor and a scrolling region that a smaller screen had
+ * left outside. */
+static void keeps_places_inside_after_shrinking(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before, *after;
+    } cases[] = {
+        {"1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\x1b[H", "\x1b[J"},
+        {"1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\x1b[H", "\x1b[1J\x1bM\x1b[L"},
+        {"\x1b[10;10H\0337", "\0338\x1b[J\x1b[1J\x1b[K"},
+        {"\x1b[10;10H\x1b[?1049h", "\x1b[?1049l\x1b[J\x1b[1J"},
+        {"\x1b[8;10r\x1b[?6h", "\x1b[H\x1b[J\n\n\n\x1b[M"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_BUF struct buf is = BUF_INIT;
+        struct vt *vt = vt_new(10, 20, false, collect, NULL);
+        feed(vt, cases[i].before);
+        vt_resize(vt, 3, 8);
+        feed(vt, cases[i].after);
+        feed(vt, "\x1b[?6l\x1b[2J\x1b[Hfine");
+        draw(&is, vt, 3, 8, 0);
+        assert_string_equal(is.ptr, "fine\n\n\n--\ncursor 0 4\n");
+        vt_free(vt);
+    }
+}
+
 static void answers_only_when_it_may(void **state)
 {
     (void)state;
@@ -269,6 +296,7 @@ int main(void)
         cmocka_unit_test(joins_utf8_over_feeds),
         cmocka_unit_test(scrolls_back),
         cmocka_unit_test(resizes),
+        cmocka_unit_test(keeps_places_inside_after_shrinking),
         cmocka_unit_test(answers_only_when_it_may),
         cmocka_unit_test(keys_follow_the_program),
         cmocka_unit_test(survives_noise),

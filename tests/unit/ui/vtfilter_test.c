@@ -37,19 +37,13 @@ static const struct {
     {"\x1b[H\x1b[2J\x1b[1;31m\x1b[38;5;9m\x1b[4:3m",
      "\x1b[H\x1b[2J\x1b[1;31m\x1b[38;5;9m\x1b[4:3m"},
     {"\x1b[;5H\x1b[;H", "\x1b[0;5H\x1b[H"},
-    {"\x1b[?25l\x1b[?1049h\x1b[?2004h", "\x1b[?25l\x1b[?1049h\x1b[?2004h"},
-    {"\x1b"
-     "7\x1b"
-     "8\x1b(0q\x1b(B\x1bM\x1b=",
-     "\x1b"
-     "7\x1b"
-     "8\x1b(0q\x1b(B\x1bM\x1b="},
+    {"\x1b[?25l\x1b[?1049h\x1b[?2004h", "\x1b[?25l\x1b[?1049h\x1b[0n\x1b[?2004h"},
+    {"\0337\0338\x1b(0q\x1b(B\x1bM\x1b=",
+     "\0337\0338\x1b[0n\x1b(0q\x1b(B\x1bM\x1b="}, /* 0n: see mend_cursor */
     {"\x1b[!p\x1b[2 q\x1b[6n\x1b[>c", "\x1b[!p\x1b[2 q\x1b[6n\x1b[>c"},
     {"\x1b[99999999999999A", "\x1b[9999A"},
     /* translated */
-    {"\x1b[s\x1b[u", "\x1b"
-                     "7\x1b"
-                     "8"},
+    {"\x1b[s\x1b[u", "\0337\0338\x1b[0n"},
     {"ab\x1b[3b", "abbbb"},
     {"\xe6\xbc\xa2\x1b[b", "\xe6\xbc\xa2\xe6\xbc\xa2"},
     {"\x1b[5b", ""},
