@@ -1,6 +1,7 @@
 #include "gate/tool_table.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "runner/base/mem.h"
 
@@ -9,8 +10,9 @@ struct row {
     enum tool_kind kind;
 };
 
-/* Any agent, scripts with headgate-hook among them. */
+/* Any agent, scripts with headgate-hook among them; in whatever case they write it. */
 static const struct row generic[] = {
+    {"bash", TOOL_SHELL},  {"ls", TOOL_READ},
     {"shell", TOOL_SHELL}, {"exec", TOOL_SHELL}, {"read", TOOL_READ},   {"list", TOOL_READ},
     {"search", TOOL_READ}, {"glob", TOOL_READ},  {"grep", TOOL_READ},   {"write", TOOL_EDIT},
     {"edit", TOOL_EDIT},   {"patch", TOOL_EDIT}, {"delete", TOOL_EDIT}, {"fetch", TOOL_NETWORK},
@@ -135,10 +137,11 @@ static const struct {
     {"opencode", opencode, ARRAY_LEN(opencode)},
 };
 
-static const struct row *find_row(const struct row *rows, size_t n, const char *tool)
+static const struct row *find_row(const struct row *rows, size_t n, const char *tool,
+                                  int (*compare)(const char *, const char *))
 {
     for (size_t i = 0; i < n; i++)
-        if (strcmp(rows[i].tool, tool) == 0)
+        if (compare(rows[i].tool, tool) == 0)
             return &rows[i];
     return NULL;
 }
@@ -148,8 +151,8 @@ enum tool_kind tool_kind_of(const char *agent, const char *tool)
     const struct row *row = NULL;
     for (size_t i = 0; i < ARRAY_LEN(agents) && !row; i++)
         if (strcmp(agents[i].agent, agent) == 0)
-            row = find_row(agents[i].rows, agents[i].n, tool);
+            row = find_row(agents[i].rows, agents[i].n, tool, strcmp);
     if (!row)
-        row = find_row(generic, ARRAY_LEN(generic), tool);
+        row = find_row(generic, ARRAY_LEN(generic), tool, strcasecmp);
     return row ? row->kind : TOOL_OTHER;
 }
