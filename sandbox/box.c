@@ -42,9 +42,34 @@ static int plan_to_memfd(const struct buf *plan, struct err *err)
     return steal_fd(&fd);
 }
 
-/* The descriptors of one start. */
+static bool send_cmd(int ctl_fd, const struct wire_cmd *cmd, int fd, struct err *err)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {.bytes = {0}};
+    struct iovec part = {.iov_base = (void *)(uintptr_t)cmd, .iov_len = sizeof(*cmd)};
+    struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1};
+    if (fd >= 0) {
+        head.msg_control = control.bytes;
+        head.msg_controllen = sizeof(control.bytes);
+        struct cmsghdr *c = CMSG_FIRSTHDR(&head);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+    }
+    ssize_t sent;
+    do
+        sent = sendmsg(ctl_fd, &head, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    if (sent < 0)
+        return err_sys(err, errno, "cannot speak to the box");
+    return true;
+}
+
+/* The descriptors of one start that the caller keeps, and those that go to the launcher. */
 struct start {
-    int plan_fd;
     int ctl_fd, box_ctl_fd;     /* ours, pid 1's */
     int birth_fd, box_birth_fd; /* we read, the outer launcher writes */
     int std_fds[3];
@@ -52,21 +77,17 @@ struct start {
 
 static void start_release(struct start *s)
 {
-    int *const all[] = {&s->plan_fd,      &s->ctl_fd,     &s->box_ctl_fd, &s->birth_fd,
-                        &s->box_birth_fd, &s->std_fds[0], &s->std_fds[1], &s->std_fds[2]};
+    int *const all[] = {&s->ctl_fd,       &s->box_ctl_fd, &s->birth_fd,  &s->box_birth_fd,
+                        &s->std_fds[0],   &s->std_fds[1], &s->std_fds[2]};
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         auto_fd_(all[i]);
 }
 
 #define AUTO_START __attribute__((cleanup(start_release)))
 
-static bool start_open(struct start *s, const struct buf *plan, const int std_fds[3],
-                       struct err *err)
+static bool start_open(struct start *s, const int std_fds[3], struct err *err)
 {
     int pair[2], ends[2];
-    s->plan_fd = plan_to_memfd(plan, err);
-    if (s->plan_fd < 0)
-        return false;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         return err_sys(err, errno, "cannot create the control socket of a box");
     s->ctl_fd = pair[0];
@@ -92,8 +113,8 @@ static int describe_streams(posix_spawn_file_actions_t *actions, const struct st
         int from, to;
     } moves[] = {
         {s->std_fds[0], 0},           {s->std_fds[1], 1},
-        {s->std_fds[2], 2},           {s->plan_fd, WIRE_PLAN_FD},
-        {s->box_ctl_fd, WIRE_CTL_FD}, {s->box_birth_fd, WIRE_BIRTH_FD},
+        {s->std_fds[2], 2},           {s->box_ctl_fd, WIRE_CTL_FD},
+        {s->box_birth_fd, WIRE_BIRTH_FD},
     };
     int why = 0;
     for (size_t i = 0; !why && i < ARRAY_LEN(moves); i++)
@@ -170,29 +191,61 @@ static void copy_groups(struct strv *ret, const struct buf *plan, pid_t outer)
             strv_pushf(ret, "%s/" BOX_GROUP_PREFIX "%d", plan_text(step, 0), (int)outer);
 }
 
+bool box_launcher_start(struct box_launcher *ret, const char *path, const int std_fds[3],
+                        struct err *err)
+{
+    AUTO_START struct start s = {-1, -1, -1, -1, {-1, -1, -1}};
+    pid_t pid;
+    if (!start_open(&s, std_fds, err) || !start_launcher(&pid, &s, path, err))
+        return false;
+    *ret = (struct box_launcher){
+        .pid = pid, .ctl_fd = steal_fd(&s.ctl_fd), .birth_fd = steal_fd(&s.birth_fd)};
+    return true;
+}
+
+void box_launcher_release(struct box_launcher *launcher)
+{
+    auto_fd_(&launcher->ctl_fd); /* its end is the launcher's */
+    auto_fd_(&launcher->birth_fd);
+    while (launcher->pid > 0 && waitpid(launcher->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    *launcher = (struct box_launcher)BOX_LAUNCHER_INIT;
+}
+
+static bool send_plan(int ctl_fd, const struct buf *plan, struct err *err)
+{
+    const struct wire_cmd cmd = {.op = WIRE_PLAN};
+    AUTO_FD int fd = plan_to_memfd(plan, err);
+    return fd >= 0 && send_cmd(ctl_fd, &cmd, fd, err);
+}
+
+bool box_launcher_plan(struct box_child *ret, struct box_launcher *launcher, const struct buf *plan,
+                       struct err *err)
+{
+    struct wire_birth birth;
+    struct err unsent = ERR_INIT;
+    pid_t outer = launcher->pid;
+    /* A launcher that is gone has said why, if it could. */
+    bool is_sent = send_plan(launcher->ctl_fd, plan, &unsent);
+    bool is_born = read_birth(launcher->birth_fd, &birth, err);
+    if (is_sent && is_born) {
+        *ret = (struct box_child){
+            .pid = birth.pid, .ctl_fd = steal_fd(&launcher->ctl_fd), .groups = STRV_INIT};
+        copy_groups(&ret->groups, plan, outer);
+    }
+    box_launcher_release(launcher);
+    return is_sent && is_born;
+}
+
 bool box_spawn(struct box_child *ret, const char *launcher, const struct buf *plan,
                const int std_fds[3], struct err *err)
 {
-    AUTO_START struct start s = {-1, -1, -1, -1, -1, {-1, -1, -1}};
-    struct wire_birth birth;
-    pid_t outer;
-    int status;
+    AUTO_BOX_LAUNCHER struct box_launcher started = BOX_LAUNCHER_INIT;
     const struct plan_head *head = (const struct plan_head *)(const void *)plan->ptr;
     if (plan->len < sizeof(*head))
         return err_set(err, ERR_FORMAT, "the plan of the box is empty");
-    if (!start_open(&s, plan, head->flags & PLAN_PTY ? NULL : std_fds, err) ||
-        !start_launcher(&outer, &s, launcher, err))
-        return false;
-    auto_fd_(&s.box_birth_fd);
-    s.box_birth_fd = -1;
-    bool is_born = read_birth(s.birth_fd, &birth, err);
-    while (waitpid(outer, &status, 0) < 0 && errno == EINTR)
-        continue;
-    if (!is_born)
-        return false;
-    *ret = (struct box_child){.pid = birth.pid, .ctl_fd = steal_fd(&s.ctl_fd), .groups = STRV_INIT};
-    copy_groups(&ret->groups, plan, outer);
-    return true;
+    return box_launcher_start(&started, launcher, head->flags & PLAN_PTY ? NULL : std_fds, err) &&
+           box_launcher_plan(ret, &started, plan, err);
 }
 
 void box_close(struct box_child *child)
@@ -269,32 +322,6 @@ bool box_recv(struct box_msg *ret, int ctl_fd, struct err *err)
         .times = wire.times,
         .error = wire.error,
     };
-    return true;
-}
-
-static bool send_cmd(int ctl_fd, const struct wire_cmd *cmd, int fd, struct err *err)
-{
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {.bytes = {0}};
-    struct iovec part = {.iov_base = (void *)(uintptr_t)cmd, .iov_len = sizeof(*cmd)};
-    struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1};
-    if (fd >= 0) {
-        head.msg_control = control.bytes;
-        head.msg_controllen = sizeof(control.bytes);
-        struct cmsghdr *c = CMSG_FIRSTHDR(&head);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-    }
-    ssize_t sent;
-    do
-        sent = sendmsg(ctl_fd, &head, MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
-    if (sent < 0)
-        return err_sys(err, errno, "cannot speak to the box");
     return true;
 }
 

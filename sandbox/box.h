@@ -93,6 +93,22 @@ struct box_child {
     struct strv groups; /* cgroups made for this box */
 };
 
+/* A launcher that was started and waits for its plan: its start and the making of the plan overlap. */
+struct box_launcher {
+    pid_t pid; /* of the outer process, a child of the caller; 0: none */
+    int ctl_fd, birth_fd;
+};
+#define BOX_LAUNCHER_INIT {.pid = 0, .ctl_fd = -1, .birth_fd = -1}
+#define AUTO_BOX_LAUNCHER __attribute__((cleanup(box_launcher_release)))
+/* path: of headgate-box. std_fds as for box_spawn; NULL: /dev/null, for a box with a pty. */
+bool box_launcher_start(struct box_launcher *ret, const char *path, const int std_fds[3],
+                        struct err *err) WARN_UNUSED;
+/* Give it its plan; the rest is as for box_spawn. The launcher is used up, whatever comes of it. */
+bool box_launcher_plan(struct box_child *ret, struct box_launcher *launcher, const struct buf *plan,
+                       struct err *err) WARN_UNUSED;
+/* End a launcher that got no plan. Harmless after box_launcher_plan. */
+void box_launcher_release(struct box_launcher *launcher);
+
 /* Start launcher (path of headgate-box) with the plan. std_fds are stdin, stdout, stderr of the agent
  * (borrowed; ignored with pty). Returns when pid 1 exists and its namespaces are made; the agent waits for
  * box_go. Reaps the outer launcher itself with waitpid(its pid). */

@@ -28,16 +28,17 @@ static const char *const system_parts[] = {
 
 /*
  * What of /etc is shown; a final * stands for anything. Everything else stays away: shadow, ssh host keys, sudoers,
- * private keys of the host's own services, resolv.conf (there is no network). passwd, group, hosts and
+ * private keys of the host's own services, gitconfig (credential helpers), npmrc and pip.conf (tokens),
+ * resolv.conf (there is no network). passwd, group, hosts and
  * hostname are the box's own (plan_account.c).
  */
 static const char *const etc_shown[] = {
-    "alternatives", "ant*", "bash*", "crypto-policies", "debian_version", "dictionaries-common", "dpkg",
-    "fonts", "fpc*", "ghc*", "gitattributes", "gitconfig", "gnutls", "gradle", "host.conf", "inputrc",
-    "java*", "ld.so.*", "locale.alias", "locale.conf", "localtime", "lsb-release", "magic*", "mailcap",
-    "maven*", "mime.types", "mono", "nsswitch.conf", "ocaml*", "os-release", "perl", "php*", "pkcs11",
-    "pki", "profile*", "protocols", "python*", "redhat-release", "services", "sgml", "shells", "ssl",
-    "system-release", "terminfo", "texmf", "timezone", "xdg", "xml", "zsh*",
+    "alternatives", "ant*", "bash.bashrc", "crypto-policies", "debian_version", "dictionaries-common",
+    "dpkg", "fonts", "ghc*", "gitattributes", "gnutls", "gradle", "inputrc", "java*", "ld.so.*",
+    "locale.alias", "locale.conf", "localtime", "lsb-release", "mailcap", "maven*", "mime.types",
+    "mono", "nsswitch.conf", "ocaml*", "os-release", "perl", "php*", "pkcs11", "pki", "profile*",
+    "protocols", "python*", "redhat-release", "services", "sgml", "shells", "ssl", "system-release",
+    "terminfo", "texmf", "timezone", "xdg", "xml", "zsh*",
 };
 
 /* Below /etc/ssl and /etc/pki lie private keys too; they are covered. */

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include "sandbox/box.h"
 
-/* What box_spawn leaves open in the launcher, beside the agent's 0, 1 and 2. */
-enum wire_fd { WIRE_PLAN_FD = 3, WIRE_CTL_FD = 4, WIRE_BIRTH_FD = 5, WIRE_FIRST_FREE_FD = 6 };
+/* What is left open in the launcher, beside the agent's 0, 1 and 2. */
+enum wire_fd { WIRE_CTL_FD = 3, WIRE_BIRTH_FD = 4, WIRE_FIRST_FREE_FD = 5 };
 
 /* The outer launcher's last words, once, on a pipe: pid 1 as the caller sees it, or why there is none. */
 struct wire_birth {
@@ -27,12 +27,13 @@ struct wire_msg {
 };
 
 enum wire_op {
-    WIRE_GO = 1,
+    WIRE_PLAN = 1, /* comes with a memfd: plan.h. The first, and to the outer launcher */
+    WIRE_GO,
     WIRE_JOIN,   /* comes with a memfd: plan.h */
     WIRE_SIGNAL,
 };
 
-/* The caller to pid 1. */
+/* The caller to the launcher. */
 struct wire_cmd {
     int32_t op;
     int32_t id;

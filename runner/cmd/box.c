@@ -97,24 +97,34 @@ static bool show_work(struct box_spec *spec, const struct box_options *o, const 
     return true;
 }
 
-static bool fill_spec(struct box_spec *spec, const struct box_options *o, const struct strv *command,
-                      struct err *err)
+struct request {
+    const struct box_options *options;
+    const struct strv *command;
+};
+
+static bool describe(struct box_spec *spec, void *arg, struct err *err)
 {
+    const struct request *r = arg;
+    const struct box_options *o = r->options;
     AUTO_STRV struct strv env = STRV_INIT;
+    struct account account;
     strv_push_all(&env, environ);
     const char *person_home = strv_env_get(&env, "HOME");
     if (!person_home || *person_home != '/')
         person_home = "/home/agent";
+    if (!find_account(&account, err))
+        return false;
+    spec->uid = account.uid;
+    spec->gid = account.gid;
     /* In memory: it costs no folder on a disk, and nothing of it can be left behind. */
     if (!profile_apply(spec, &env, person_home, NULL, err) ||
         !show_work(spec, o, person_home, err))
         return false;
-    strv_push_all(&spec->argv, strv_array(command));
+    strv_push_all(&spec->argv, strv_array(r->command));
     strv_push_all(&spec->listen_ports, strv_array(&o->services));
     spec->limits.memory_bytes = o->memory_bytes;
     spec->limits.pids = o->pids;
     spec->hostname = xstrdup("headgate-box");
-    box_loop_choose_terminal(spec);
     return (!o->off || layer_parse_list(&spec->without, o->off, err)) &&
            (!o->require || layer_parse_list(&spec->require, o->require, err));
 }
@@ -150,16 +160,10 @@ static int status_of(const struct box_end *end)
 static bool run(int *ret_status, const struct box_options *o, const struct strv *command,
                 struct err *err)
 {
-    AUTO_BOX_SPEC struct box_spec spec;
-    struct account account;
     struct box_end end;
-    box_spec_init(&spec);
+    struct request request = {o, command};
     AUTO_FREE char *launcher = paths_program("headgate-box", err);
-    if (!launcher || !find_account(&account, err))
-        return false;
-    spec.uid = account.uid;
-    spec.gid = account.gid;
-    if (!fill_spec(&spec, o, command, err) || !box_loop_run(&end, launcher, &spec, err) ||
+    if (!launcher || !box_loop_run(&end, launcher, describe, &request, err) ||
         (o->explain && !explain(&end, err)))
         return false;
     *ret_status = status_of(&end);

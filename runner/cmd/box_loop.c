@@ -53,7 +53,7 @@ static void loop_release(struct loop *l)
 
 #define AUTO_LOOP __attribute__((cleanup(loop_release)))
 
-void box_loop_choose_terminal(struct box_spec *spec)
+static void choose_terminal(struct box_spec *spec)
 {
     struct winsize size;
     spec->pty = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
@@ -96,28 +96,37 @@ static int open_stream(struct loop *l, int stream, struct err *err)
     return steal_fd(&inner);
 }
 
-static bool start(struct loop *l, const char *launcher, const struct box_spec *spec, struct err *err)
+static bool start_launcher(struct loop *l, struct box_launcher *ret, const char *path, bool has_pty,
+                           struct err *err)
 {
-    AUTO_BUF struct buf plan = BUF_INIT;
     AUTO_FD int in = -1;
     AUTO_FD int out = -1;
     AUTO_FD int errout = -1;
-    if (!box_plan(&plan, spec, err))
-        return false;
-    if (spec->pty)
-        return box_spawn(&l->child, launcher, &plan, NULL, err);
+    if (has_pty)
+        return box_launcher_start(ret, path, NULL, err);
     in = open_stream(l, STDIN_FILENO, err);
     out = in < 0 ? -1 : open_stream(l, STDOUT_FILENO, err);
     errout = out < 0 ? -1 : open_stream(l, STDERR_FILENO, err);
     if (errout < 0)
         return false;
     const int std_fds[3] = {in, out, errout};
-    if (!box_spawn(&l->child, launcher, &plan, std_fds, err))
-        return false;
     box_flow_init(&l->flow[0], STDIN_FILENO, l->relay[0]);
     box_flow_init(&l->flow[1], l->relay[1], STDOUT_FILENO);
     box_flow_init(&l->flow[2], l->relay[2], STDERR_FILENO);
-    return true;
+    return box_launcher_start(ret, path, std_fds, err);
+}
+
+/* The launcher's own start and the making of its plan go on at the same time. */
+static bool start(struct loop *l, const char *path, box_describe_fn describe, void *arg,
+                  struct err *err)
+{
+    AUTO_BUF struct buf plan = BUF_INIT;
+    AUTO_BOX_SPEC struct box_spec spec;
+    AUTO_BOX_LAUNCHER struct box_launcher launcher = BOX_LAUNCHER_INIT;
+    box_spec_init(&spec);
+    choose_terminal(&spec);
+    return start_launcher(l, &launcher, path, spec.pty, err) && describe(&spec, arg, err) &&
+           box_plan(&plan, &spec, err) && box_launcher_plan(&l->child, &launcher, &plan, err);
 }
 
 static bool take_terminal(struct loop *l, int fd, struct err *err)
@@ -206,7 +215,7 @@ static bool turn(struct loop *l, struct pollfd *fds, struct err *err)
     return true;
 }
 
-bool box_loop_run(struct box_end *ret, const char *launcher, const struct box_spec *spec,
+bool box_loop_run(struct box_end *ret, const char *launcher, box_describe_fn describe, void *arg,
                   struct err *err)
 {
     AUTO_LOOP struct loop l = {
@@ -219,7 +228,7 @@ bool box_loop_run(struct box_end *ret, const char *launcher, const struct box_sp
     l.services = box_services_new();
     for (int i = 0; i < 3; i++)
         box_flow_init(&l.flow[i], -1, -1);
-    if (!watch_signals(&l, err) || !start(&l, launcher, spec, err))
+    if (!watch_signals(&l, err) || !start(&l, launcher, describe, arg, err))
         return false;
     /* Said at once: pid 1 hears it only when all layers are in force, and refuses by itself to go on
      * without a required one. If it is gone already, its last message says why. */

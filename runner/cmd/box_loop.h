@@ -18,10 +18,11 @@ struct box_end {
     struct box_times times;
 };
 
-/* Whether the command gets a terminal of the box's own: spec.pty, with cols and rows of the person's. */
-void box_loop_choose_terminal(struct box_spec *spec);
+/* Fills the spec while the launcher starts; spec->pty, cols and rows are set before. */
+typedef bool (*box_describe_fn)(struct box_spec *spec, void *arg, struct err *err);
+
 /* Start the box, run it to its end. What the box itself says went wrong is in ret->failure. */
-bool box_loop_run(struct box_end *ret, const char *launcher, const struct box_spec *spec,
+bool box_loop_run(struct box_end *ret, const char *launcher, box_describe_fn describe, void *arg,
                   struct err *err) WARN_UNUSED;
 
 #endif

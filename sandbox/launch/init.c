@@ -185,39 +185,12 @@ static void pass_signal(struct init *in, int id, int signal_number)
         kill(-job->pid, signal_number);
 }
 
-/* False at the end of the socket. *ret_fd: the descriptor that came along. */
-static bool receive(struct init *in, struct wire_cmd *ret, int *ret_fd)
-{
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control;
-    struct iovec part = {.iov_base = ret, .iov_len = sizeof(*ret)};
-    struct msghdr head = {
-        .msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        .msg_controllen = sizeof(control.bytes),
-    };
-    ssize_t got = recvmsg(in->l->ctl_fd, &head, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-        *ret = (struct wire_cmd){0};
-        return true;
-    }
-    if (got != (ssize_t)sizeof(*ret))
-        return false;
-    const struct cmsghdr *c = CMSG_FIRSTHDR(&head);
-    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-        memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
-    return true;
-}
-
 static void obey(struct init *in)
 {
     struct wire_cmd cmd;
     struct err err = ERR_INIT;
     AUTO_FD int fd = -1;
-    if (!receive(in, &cmd, &fd))
+    if (!launch_receive(in->l->ctl_fd, &cmd, &fd, MSG_DONTWAIT))
         finish(in, KILLED);
     switch (cmd.op) {
     case WIRE_GO:
@@ -230,7 +203,7 @@ static void obey(struct init *in)
     case WIRE_SIGNAL:
         pass_signal(in, cmd.id, cmd.signal_number);
         break;
-    default:
+    default: /* nothing came after all */
         break;
     }
 }

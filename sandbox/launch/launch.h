@@ -39,6 +39,9 @@ bool launch_check_required(const struct launch *l, struct err *err) WARN_UNUSED;
 bool launch_send(int ctl_fd, const struct wire_msg *msg, int fd);
 bool launch_send_failed(int ctl_fd, int id, const struct err *err);
 bool launch_send_layers(const struct launch *l);
+/* Receive one command; flags as for recvmsg(2). *ret_fd: the descriptor that came along, else untouched. op 0: nothing
+ * came. False at the end of the socket. */
+bool launch_receive(int ctl_fd, struct wire_cmd *ret, int *ret_fd, int flags);
 
 /* limits.c: outer process */
 void limits_join_groups(struct launch *l);

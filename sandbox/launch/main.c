@@ -112,17 +112,25 @@ static bool give_up_root(struct launch *l, struct err *err)
     return true;
 }
 
+/* The caller may still be making the plan. Its end instead is no error: nobody is left to hear of one. */
+static bool receive_plan(struct launch *l, struct err *err)
+{
+    struct wire_cmd cmd = {0};
+    AUTO_FD int fd = -1;
+    if (!launch_receive(l->ctl_fd, &cmd, &fd, 0) || cmd.op != WIRE_PLAN || fd < 0)
+        return err_set(err, ERR_FORMAT, "no plan came for the box");
+    return plan_map(&l->plan, fd, err);
+}
+
 static bool prepare(struct launch *l, struct err *err)
 {
-    launch_mark(l, "");
-    if (!plan_map(&l->plan, WIRE_PLAN_FD, err))
-        return false;
-    close(WIRE_PLAN_FD);
     close_range(WIRE_FIRST_FREE_FD, ~0U, 0);
     if (fcntl(WIRE_CTL_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(WIRE_BIRTH_FD, F_SETFD, FD_CLOEXEC) < 0)
         return err_sys(err, errno, "headgate-box is started by Headgate itself");
+    if (!receive_plan(l, err))
+        return false;
+    launch_mark(l, "");
     raise_open_files(l);
-    launch_mark(l, "plan");
     limits_join_groups(l);
     if (geteuid() == 0)
         return give_up_root(l, err);

@@ -79,3 +79,29 @@ bool launch_send_layers(const struct launch *l)
     struct wire_msg msg = {.kind = BOX_MSG_LAYERS, .report = l->report, .times = l->times};
     return launch_send(l->ctl_fd, &msg, -1);
 }
+
+bool launch_receive(int ctl_fd, struct wire_cmd *ret, int *ret_fd, int flags)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = {.iov_base = ret, .iov_len = sizeof(*ret)};
+    struct msghdr head = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof(control.bytes),
+    };
+    ssize_t got = recvmsg(ctl_fd, &head, MSG_CMSG_CLOEXEC | flags);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        *ret = (struct wire_cmd){0};
+        return true;
+    }
+    if (got != (ssize_t)sizeof(*ret))
+        return false;
+    const struct cmsghdr *c = CMSG_FIRSTHDR(&head);
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+        memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+    return true;
+}
