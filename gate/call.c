@@ -59,6 +59,7 @@ void call_request_release(struct call_request *r)
     free(r->tool);
     json_decref(r->args);
     free(r->cwd);
+    free(r->worktree);
     free(r->call_id);
     free(r->session);
     free(r->sub_id);
@@ -131,6 +132,7 @@ static bool fill(struct call_request *r, const json_t *message, struct err *err)
         !take_name(&r->agent, message, "agent", err) ||
         !take_name(&r->tool, message, "tool", err) || !take_args(&r->args, message, err) ||
         !take_text(&r->cwd, message, "cwd", LIMIT_PATH_BYTES, err) ||
+        !take_text(&r->worktree, message, "worktree", LIMIT_PATH_BYTES, err) ||
         !take_text(&r->call_id, message, "call_id", CALL_NAME_BYTES, err) ||
         !take_text(&r->session, message, "session", CALL_NAME_BYTES, err) ||
         !take_subagent(r, message, err))
@@ -176,6 +178,8 @@ json_t *call_request_json(const struct call_request *r)
     set_text(message, "tool", r->tool);
     jx_set(message, "args", json_incref(r->args));
     set_text(message, "cwd", r->cwd);
+    if (r->worktree[0])
+        set_text(message, "worktree", r->worktree);
     set_text(message, "call_id", r->call_id);
     set_text(message, "session", r->session);
     if (r->sub_depth > 0) {

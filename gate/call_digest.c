@@ -1,4 +1,5 @@
 /* Apart from call.c, so that the hook client carries no hash function. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,14 +11,66 @@ static struct digest_part text_part(const char *text)
     return (struct digest_part){text, strlen(text)};
 }
 
+/* Text with the worktree's path under one name. Injective: the mark is doubled where the text holds it. */
+static void add_placed(struct buf *out, const char *text, size_t len, const char *worktree)
+{
+    enum { MARK = 1 };
+    size_t path_len = strlen(worktree);
+    for (size_t i = 0; i < len;) {
+        size_t left = len - i;
+        char after = left > path_len ? text[i + path_len] : '\0';
+        if (path_len > 1 && left >= path_len && memcmp(text + i, worktree, path_len) == 0 &&
+            !isalnum((unsigned char)after) && !strchr("._-+", after ? after : '/')) {
+            buf_addf(out, "%cw", MARK);
+            i += path_len;
+        } else {
+            if (text[i] == MARK)
+                buf_addch(out, MARK);
+            buf_addch(out, text[i++]);
+        }
+    }
+}
+
+/* A copy with every string placed; keys as well, since some tools name files by them. */
+static json_t *placed(const json_t *value, const char *worktree)
+{
+    if (json_is_string(value)) {
+        AUTO_BUF struct buf text = BUF_INIT;
+        add_placed(&text, json_string_value(value), json_string_length(value), worktree);
+        return json_stringn(text.ptr, text.len);
+    }
+    if (json_is_array(value)) {
+        json_t *copy = json_array();
+        size_t i;
+        const json_t *item;
+        json_array_foreach(value, i, item) json_array_append_new(copy, placed(item, worktree));
+        return copy;
+    }
+    if (!json_is_object(value))
+        return json_deep_copy(value);
+    json_t *copy = json_object();
+    const char *key;
+    json_t *item;
+    json_object_foreach((json_t *)value, key, item)
+    {
+        AUTO_BUF struct buf name = BUF_INIT;
+        add_placed(&name, key, strlen(key), worktree);
+        jx_set(copy, name.ptr, placed(item, worktree));
+    }
+    return copy;
+}
+
 void call_action_digest(char ret[DIGEST_HEX_SIZE], const struct call_request *r)
 {
     AUTO_BUF struct buf args = BUF_INIT;
-    jx_canonical(&args, r->args);
+    AUTO_BUF struct buf cwd = BUF_INIT;
+    AUTO_JSON json_t *placed_args = placed(r->args, r->worktree);
+    jx_canonical(&args, placed_args);
+    add_placed(&cwd, r->cwd, strlen(r->cwd), r->worktree);
     const struct digest_part parts[] = {
         text_part(r->tool),
         {args.ptr, args.len},
-        text_part(r->cwd),
+        {cwd.ptr, cwd.len},
     };
     digest_parts(ret, parts, sizeof(parts) / sizeof(parts[0]));
 }
@@ -32,7 +85,7 @@ void call_digest(char ret[DIGEST_HEX_SIZE], const char *attempt, int64_t local,
     const struct digest_part parts[] = {
         text_part(attempt),    text_part(number),     text_part(r->source), text_part(r->agent),
         text_part(r->session), text_part(r->call_id), text_part(r->sub_id), text_part(r->sub_type),
-        text_part(depth),      text_part(action),
+        text_part(depth),      text_part(action),     text_part(r->worktree),
     };
     digest_parts(ret, parts, sizeof(parts) / sizeof(parts[0]));
 }

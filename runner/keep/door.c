@@ -150,6 +150,8 @@ static void door_judge(struct door_call *c, struct call_request *request)
     /* Who asks is known by the socket; what the message claims would choose the rules. */
     free(request->agent);
     request->agent = xstrdup(d->config->agent);
+    free(request->worktree);
+    request->worktree = xstrdup(d->config->worktree);
     c->number = records_next(d->records);
     call_digest(c->digest, d->config->attempt, c->number, request);
     policy_judge(&j, &d->policy, request, &place);

@@ -227,6 +227,35 @@ static void digests_ignore_the_order_of_arguments(void **state)
     assert_string_equal(digests[0], digests[1]);
 }
 
+#define EDIT_IN(tree, file)                                                                        \
+    "{\"v\":1,\"source\":\"h\",\"agent\":\"a\",\"tool\":\"Edit\",\"cwd\":\"" tree "\",\"worktree\":\"" tree "\","    \
+    "\"args\":{\"path\":\"" file "\"}}"
+
+/* The same edit in two worktrees is one action; a neighbour's path, or the mark itself, is not taken for it. */
+static void actions_are_equal_across_worktrees(void **state)
+{
+    static const struct {
+        const char *a, *b;
+        bool is_equal;
+    } cases[] = {
+        {EDIT_IN("/s/3.1/tree", "/s/3.1/tree/x"), EDIT_IN("/s/3.2/tree", "/s/3.2/tree/x"), true},
+        {EDIT_IN("/s/3.1/tree", "cd /s/3.1/tree && make"), EDIT_IN("/s/3.2/tree", "cd /s/3.2/tree && make"), true},
+        {EDIT_IN("/s/3.1/tree", "/s/3.1/tree/x"), EDIT_IN("/s/3.2/tree", "/s/3.1/tree/x"), false},
+        {EDIT_IN("/s/3.1/tree", "/s/3.1/tree2/x"), EDIT_IN("/s/3.2/tree", "/s/3.2/tree2/x"), false},
+        {EDIT_IN("/s/3.1/tree", "/s/3.1/tree/x"), EDIT_IN("/s/3.1/tree", "\\u0001w/x"), false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char a[DIGEST_HEX_SIZE], b[DIGEST_HEX_SIZE];
+        AUTO_CALL_REQUEST struct call_request first = CALL_REQUEST_INIT, second = CALL_REQUEST_INIT;
+        parse(&first, cases[i].a);
+        parse(&second, cases[i].b);
+        call_action_digest(a, &first);
+        call_action_digest(b, &second);
+        assert_int_equal(strcmp(a, b) == 0, cases[i].is_equal);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +267,7 @@ int main(void)
         cmocka_unit_test(follows_the_state_table),
         cmocka_unit_test(digests_tell_calls_apart),
         cmocka_unit_test(digests_ignore_the_order_of_arguments),
+        cmocka_unit_test(actions_are_equal_across_worktrees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static void knows_tools_by_agent(void **state)
         {"codex", "apply_patch", TOOL_EDIT},    {"codex", "multi_agent_v1spawn_agent", TOOL_SPAWN},
         {"gemini", "replace", TOOL_EDIT},       {"qwen", "run_shell_command", TOOL_SHELL},
         {"opencode", "webfetch", TOOL_NETWORK}, {"command", "shell", TOOL_SHELL},
-        {"command", "Bash", TOOL_OTHER},        {"anything", "write", TOOL_EDIT},
+        {"command", "Bash", TOOL_SHELL},        {"anything", "write", TOOL_EDIT},
         {"codex", "read", TOOL_READ},           {"claude", "bash", TOOL_OTHER},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
