@@ -77,8 +77,8 @@ struct start {
 
 static void start_release(struct start *s)
 {
-    int *const all[] = {&s->ctl_fd,       &s->box_ctl_fd, &s->birth_fd,  &s->box_birth_fd,
-                        &s->std_fds[0],   &s->std_fds[1], &s->std_fds[2]};
+    int *const all[] = {&s->ctl_fd,     &s->box_ctl_fd, &s->birth_fd,  &s->box_birth_fd,
+                        &s->std_fds[0], &s->std_fds[1], &s->std_fds[2]};
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         auto_fd_(all[i]);
 }
@@ -112,8 +112,10 @@ static int describe_streams(posix_spawn_file_actions_t *actions, const struct st
     const struct {
         int from, to;
     } moves[] = {
-        {s->std_fds[0], 0},           {s->std_fds[1], 1},
-        {s->std_fds[2], 2},           {s->box_ctl_fd, WIRE_CTL_FD},
+        {s->std_fds[0], 0},
+        {s->std_fds[1], 1},
+        {s->std_fds[2], 2},
+        {s->box_ctl_fd, WIRE_CTL_FD},
         {s->box_birth_fd, WIRE_BIRTH_FD},
     };
     int why = 0;
@@ -124,8 +126,8 @@ static int describe_streams(posix_spawn_file_actions_t *actions, const struct st
     return why;
 }
 
-/* No signal blocked or ignored, whatever the caller does with its own. Real-time signals are nobody's habit to
- * ignore, and each costs a call. */
+/* No signal blocked or ignored, whatever the caller does with its own. Real-time signals are
+ * nobody's habit to ignore, and each costs a call. */
 static int describe_signals(posix_spawnattr_t *attr)
 {
     sigset_t none, ordinary;
@@ -269,7 +271,8 @@ static int take_fd(struct msghdr *head)
     return fd;
 }
 
-/* pid 1 is trusted to speak the truth, yet a text that it did not end must not be read past its end. */
+/* pid 1 is trusted to speak the truth, yet a text that it did not end must not be read past its
+ * end. */
 static void end_texts(struct wire_msg *wire)
 {
     wire->error.text[sizeof(wire->error.text) - 1] = '\0';

@@ -2,20 +2,22 @@
  * box: one sandboxed process tree, from a description of what may be seen to a running pid 1.
  *
  *   box_spec   what a box is to hold: plain values, no decisions about the kernel.
- *   box_plan   the spec compiled to a list of steps, as bytes for a memfd. All decisions that need the
- *              host (which system folders exist, where a toolchain's symlink ends) are taken here.
+ *   box_plan   the spec compiled to a list of steps, as bytes for a memfd. All decisions that need
+ *              the host (which system folders exist, where a link of /etc ends) are taken here.
  *   headgate-box  applies the steps in order, confines itself, stays as pid 1, forks the agent.
  *
  * Invariants:
- * 1. Nothing in a box is less confined than the agent; pid 1 applies every layer to itself before it
- *    forks.
- * 2. No step that fails is passed over: either its layer is reported degraded or unavailable with the
- *    reason, and the spec allows that, or the start fails with the step's name and errno.
- * 3. pid 1 is a child of the caller of box_spawn (CLONE_PARENT), has PDEATHSIG SIGKILL, and does not
- *    run the agent before BOX_GO. Its death ends every process of the box (pid namespace).
- * 4. Started by root, every process in the box runs as the account box_spec.uid/gid, never host uid 0.
+ * 1. Nothing in a box is less confined than the agent; pid 1 applies every layer to itself before
+ *    it forks.
+ * 2. No step that fails is passed over: either its layer is reported degraded or unavailable with
+ *    the reason, and the spec allows that, or the start fails with the step's name and errno.
+ * 3. pid 1 is a child of the caller of box_spawn (CLONE_PARENT), has PDEATHSIG SIGKILL, and does
+ *    not run the agent before box_go. Its death ends every process of the box (pid namespace).
+ * 4. Started by root, every process in the box runs as the account box_spec.uid/gid, never as host
+ *    uid 0.
  *
- * The caller is one thread for the life of the box: PDEATHSIG follows the forking thread (prctl(2)).
+ * The caller is one thread for the life of the box: PDEATHSIG follows the forking thread
+ * (prctl(2)).
  */
 #ifndef SANDBOX_BOX_H
 #define SANDBOX_BOX_H
@@ -50,7 +52,7 @@ struct box_limits {
     int64_t memory_bytes; /* 0: none */
     int64_t pids;         /* 0: none */
     int64_t open_files;   /* 0: the caller's */
-    int64_t tmp_bytes;    /* size of each of /tmp, /dev/shm and a home in memory; 0: a quarter of memory */
+    int64_t tmp_bytes;    /* each of /tmp, /dev/shm and a home in memory; 0: a quarter of memory */
 };
 
 struct box_spec {
@@ -61,21 +63,21 @@ struct box_spec {
     gid_t gid;
     char *hostname;
     struct box_overlay overlay; /* inside == NULL: none */
-    struct box_bind *binds;     /* applied in order after the system folders, parents before children */
+    struct box_bind *binds; /* applied in order after the system folders, parents before children */
     size_t n_binds;
-    struct strv masks;          /* paths inside that are covered: a file by an empty read-only file, a
-                                   folder by an empty read-only folder; absent ones are passed over */
-    char *home;                 /* the writable private home: host folder (NULL: in memory, gone with
-                                   the box)... */
-    char *home_inside;          /* ...and where it appears; also $HOME */
-    struct strv listen_ports;   /* decimal; pid 1 listens on 127.0.0.1 and ::1 inside and hands the
-                                   listening sockets out (BOX_MSG_LISTENER) */
-    bool pty;                   /* agent on a pty of the box's devpts, master handed out (BOX_MSG_PTY);
-                                   else on the stdin, stdout and stderr given to box_spawn */
+    struct strv masks;        /* paths inside that are covered: a file by an empty read-only file, a
+                                 folder by an empty read-only folder; absent ones are passed over */
+    char *home;               /* the writable private home: host folder (NULL: in memory, gone with
+                                 the box)... */
+    char *home_inside;        /* ...and where it appears; also $HOME */
+    struct strv listen_ports; /* decimal; pid 1 listens on 127.0.0.1 and ::1 inside and hands the
+                                 listening sockets out (BOX_MSG_LISTENER) */
+    bool pty; /* agent on a pty of the box's devpts, master handed out (BOX_MSG_PTY);
+                 else on the stdin, stdout and stderr given to box_spawn */
     uint16_t cols, rows;
     struct box_limits limits;
-    unsigned require;           /* mask of 1 << enum layer_id: start fails unless active */
-    unsigned without;           /* mask of layers to leave out: for negative controls and doctor only */
+    unsigned require; /* mask of 1 << enum layer_id: start fails unless active */
+    unsigned without; /* mask of layers to leave out: for negative controls and doctor only */
 };
 
 void box_spec_init(struct box_spec *spec);
@@ -83,17 +85,19 @@ void box_spec_release(struct box_spec *spec);
 #define AUTO_BOX_SPEC __attribute__((cleanup(box_spec_release)))
 void box_spec_bind(struct box_spec *spec, const char *host, const char *inside, unsigned flags);
 
-/* Compile. ERR_USAGE for a path that cannot be shown, ERR_LAYER for a missing host feature that cannot be
- * degraded. The bytes are valid for this boot of this host only. Reads the host's file system. */
+/* Compile. ERR_USAGE for a path that cannot be shown, ERR_LAYER for a missing host feature that
+ * cannot be degraded. The bytes are valid for this boot of this host only. Reads the host's file
+ * system. */
 bool box_plan(struct buf *ret_plan, const struct box_spec *spec, struct err *err) WARN_UNUSED;
 
 struct box_child {
-    pid_t pid;  /* pid 1 of the box as the caller sees it, a child of the caller */
-    int ctl_fd; /* SOCK_SEQPACKET, non-blocking, close-on-exec */
+    pid_t pid;          /* pid 1 of the box as the caller sees it, a child of the caller */
+    int ctl_fd;         /* SOCK_SEQPACKET, non-blocking, close-on-exec */
     struct strv groups; /* cgroups made for this box */
 };
 
-/* A launcher that was started and waits for its plan: its start and the making of the plan overlap. */
+/* A launcher that was started and waits for its plan: its start and the making of the plan overlap.
+ */
 struct box_launcher {
     pid_t pid; /* of the outer process, a child of the caller; 0: none */
     int ctl_fd, birth_fd;
@@ -109,13 +113,13 @@ bool box_launcher_plan(struct box_child *ret, struct box_launcher *launcher, con
 /* End a launcher that got no plan. Harmless after box_launcher_plan. */
 void box_launcher_release(struct box_launcher *launcher);
 
-/* Start launcher (path of headgate-box) with the plan. std_fds are stdin, stdout, stderr of the agent
- * (borrowed; ignored with pty). Returns when pid 1 exists and its namespaces are made; the agent waits for
- * box_go. Reaps the outer launcher itself with waitpid(its pid). */
+/* Start launcher (path of headgate-box) with the plan. std_fds are stdin, stdout, stderr of the
+ * agent (borrowed; ignored with pty). Returns when pid 1 exists and its namespaces are made; the
+ * agent waits for box_go. Reaps the outer launcher itself with waitpid(its pid). */
 bool box_spawn(struct box_child *ret, const char *launcher, const struct buf *plan,
                const int std_fds[3], struct err *err) WARN_UNUSED;
-/* When pid has been reaped: close ctl_fd (-1 if the caller closed it) and remove what the box left on
- * the host, its cgroups. */
+/* When pid has been reaped: close ctl_fd (-1 if the caller closed it) and remove what the box left
+ * on the host, its cgroups. */
 void box_close(struct box_child *child);
 
 enum box_msg_kind {
@@ -125,9 +129,9 @@ enum box_msg_kind {
     BOX_MSG_LISTENER, /* fd, port: a listening socket inside the box */
     BOX_MSG_PTY,      /* fd: master of the pty of process `id` (0: the agent) */
     BOX_MSG_STARTED,  /* id: the agent, or the joined program, was exec'ed */
-    BOX_MSG_FAILED,   /* id, error: the box could not be made or its program not be exec'ed (id 0, the
-                         box ends); or only the joined program `id` could not, and no exit follows */
-    BOX_MSG_EXITED,   /* id, status (exit code or 128+signal) */
+    BOX_MSG_FAILED, /* id, error: the box could not be made or its program not be exec'ed (id 0, the
+                       box ends); or only the joined program `id` could not, and no exit follows */
+    BOX_MSG_EXITED, /* id, status (exit code or 128+signal) */
 };
 
 enum { BOX_TIMES = 24 };
@@ -143,27 +147,28 @@ struct box_times {
 
 struct box_msg {
     enum box_msg_kind kind;
-    int fd;     /* owned by the receiver, -1: none */
-    int id;     /* 0: the agent; else the id of box_join */
+    int fd; /* owned by the receiver, -1: none */
+    int id; /* 0: the agent; else the id of box_join */
     int port;
     int status;
     struct layer_report report;
-    struct box_times times;   /* BOX_MSG_LAYERS */
-    struct err error; /* BOX_MSG_FAILED; code ERR_LAYER, ERR_SYS, or ERR_NOT_FOUND (no such program),
-                         ERR_REFUSED (not executable) */
+    struct box_times times; /* BOX_MSG_LAYERS */
+    struct err error;       /* BOX_MSG_FAILED; code ERR_LAYER, ERR_SYS, or ERR_NOT_FOUND (no such
+                               program), ERR_REFUSED (not executable) */
 };
 
 /* Receive one message without blocking. */
 bool box_recv(struct box_msg *ret, int ctl_fd, struct err *err) WARN_UNUSED;
 bool box_go(int ctl_fd, struct err *err) WARN_UNUSED;
-/* Run a further program in the box, with every layer, on a pty of its own. id > 0, chosen by the caller. */
+/* Run a further program in the box, with every layer, on a pty of its own. id > 0, chosen by the
+ * caller. */
 bool box_join(int ctl_fd, int id, const struct strv *argv, const struct strv *env, const char *cwd,
               uint16_t cols, uint16_t rows, struct err *err) WARN_UNUSED;
 /* Send a signal to the process group of a joined process or the agent (id 0), from inside. */
 bool box_signal(int ctl_fd, int id, int signal_number, struct err *err) WARN_UNUSED;
 
-/* Run a box to its end with captured output: proc_run with a spec. No pty. cmd's argv, env and cwd are
- * ignored; input, output_fd, limits and timeout are used. The box is killed at the timeout. */
+/* Run a box to its end with captured output: proc_run with a spec. No pty. cmd's argv, env and cwd
+ * are ignored; input, output_fd, limits and timeout are used. The box is killed at the timeout. */
 bool box_run(struct proc_result *ret, struct layer_report *ret_report, const char *launcher,
              const struct box_spec *spec, const struct proc_cmd *cmd, struct err *err) WARN_UNUSED;
 

@@ -204,7 +204,8 @@ bool box_run(struct proc_result *ret, struct layer_report *ret_report, const cha
         *err = r.failure;
         return false;
     }
-    /* pid 1 was killed from outside when it told nothing: by the kernel for want of memory, mostly. */
+    /* pid 1 was killed from outside when it told nothing: by the kernel for want of memory, mostly.
+     */
     ret->status = r.status >= 0 ? r.status : 128 + SIGKILL;
     buf_release(&ret->out);
     buf_release(&ret->errout);

@@ -11,18 +11,19 @@
 #include "runner/base/mem.h"
 
 /*
- * Where the box's group can be made. Version 2: below our own cgroup, when it was delegated with the
- * memory and pids controllers handed down; its own processes may then not be in it ("no internal
- * processes", kernel cgroup-v2.rst), so the parent is tried too, which a delegation to a slice gives.
- * Version 1: below our own group of each hierarchy, for root or where it was given away by chown.
+ * Where the box's group can be made. Version 2: below our own cgroup, when it was delegated with
+ * the memory and pids controllers handed down; its own processes may then not be in it ("no
+ * internal processes", kernel cgroup-v2.rst), so the parent is tried too, which a delegation to a
+ * slice gives. Version 1: below our own group of each hierarchy, for root or where it was given
+ * away by chown.
  */
 
 enum { CGROUP_FILE_BYTES = 64 * 1024 };
 
 static const char degraded_mechanism[] = "RLIMIT_NPROC, keeper's accounting";
-static const char degraded_reason[] =
-    "no memory and pids cgroup is delegated to this account; start under `systemd-run --user --scope "
-    "-p Delegate=yes`";
+static const char degraded_reason[] = "no memory and pids cgroup is delegated to this account; "
+                                      "start under `systemd-run --user --scope "
+                                      "-p Delegate=yes`";
 
 static bool is_writable(const char *folder, const char *file)
 {

@@ -5,11 +5,10 @@
 #include "runner/base/mem.h"
 
 static const char *const names[LAYER_COUNT] = {
-    [LAYER_USER] = "user",     [LAYER_MOUNT] = "mount",   [LAYER_PID] = "pid",
-    [LAYER_IPC] = "ipc",       [LAYER_UTS] = "uts",       [LAYER_NET] = "net",
-    [LAYER_CGROUP] = "cgroup", [LAYER_LIMITS] = "limits", [LAYER_CAPS] = "caps",
-    [LAYER_LANDLOCK] = "landlock", [LAYER_SECCOMP] = "seccomp", [LAYER_PTY] = "pty",
-};
+    [LAYER_USER] = "user",         [LAYER_MOUNT] = "mount",     [LAYER_PID] = "pid",
+    [LAYER_IPC] = "ipc",           [LAYER_UTS] = "uts",         [LAYER_NET] = "net",
+    [LAYER_CGROUP] = "cgroup",     [LAYER_LIMITS] = "limits",   [LAYER_CAPS] = "caps",
+    [LAYER_LANDLOCK] = "landlock", [LAYER_SECCOMP] = "seccomp", [LAYER_PTY] = "pty"};
 
 const char *layer_name(enum layer_id id)
 {

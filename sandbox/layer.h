@@ -7,18 +7,18 @@
 #include "runner/base/buf.h"
 
 enum layer_id {
-    LAYER_USER,     /* user namespace, identity-mapped */
-    LAYER_MOUNT,    /* mount namespace with a new root */
-    LAYER_PID,      /* pid namespace and own procfs */
+    LAYER_USER,  /* user namespace, identity-mapped */
+    LAYER_MOUNT, /* mount namespace with a new root */
+    LAYER_PID,   /* pid namespace and own procfs */
     LAYER_IPC,
     LAYER_UTS,
-    LAYER_NET,      /* network namespace with only lo */
-    LAYER_CGROUP,   /* cgroup namespace */
-    LAYER_LIMITS,   /* memory and pids limits: cgroup, or rlimits and the keeper's accounting */
-    LAYER_CAPS,     /* no capability in any set, no_new_privs */
+    LAYER_NET,    /* network namespace with only lo */
+    LAYER_CGROUP, /* cgroup namespace */
+    LAYER_LIMITS, /* memory and pids limits: cgroup, or rlimits and the keeper's accounting */
+    LAYER_CAPS,   /* no capability in any set, no_new_privs */
     LAYER_LANDLOCK,
     LAYER_SECCOMP,
-    LAYER_PTY,      /* own session and devpts */
+    LAYER_PTY, /* own session and devpts */
     LAYER_COUNT
 };
 
@@ -36,7 +36,8 @@ struct layer_report {
 
 const char *layer_name(enum layer_id id); /* "user", "mount", ... */
 const char *layer_state_name(enum layer_state state);
-/* Parse "landlock,seccomp" into a mask of 1 << id. ERR_USAGE names the unknown word and the known ones. */
+/* Parse "landlock,seccomp" into a mask of 1 << id. ERR_USAGE names the unknown word and the known
+ * ones. */
 bool layer_parse_list(unsigned *ret_mask, const char *text, struct err *err) WARN_UNUSED;
 /* One line for a person: "user mount pid … active; limits degraded (…)". Pure. */
 void layer_summary(struct buf *out, const struct layer_report *report);

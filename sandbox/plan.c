@@ -56,8 +56,8 @@ static bool check_account(const struct box_spec *spec, struct err *err)
                        "a box never runs as root; create an unprivileged account (useradd "
                        "--system --create-home headgate) and name it in box.user");
     if (uid != 0 && (spec->uid != uid || spec->gid != getegid()))
-        return err_set(err, ERR_USAGE,
-                       "a box started by uid %u runs as that uid, not as %u", uid, spec->uid);
+        return err_set(err, ERR_USAGE, "a box started by uid %u runs as that uid, not as %u", uid,
+                       spec->uid);
     return true;
 }
 
@@ -165,8 +165,8 @@ static bool add_files(struct buf *plan, const struct box_spec *spec, struct err 
     return true;
 }
 
-/* Without the mount layer the host's files are seen as they are, and only Landlock knows which may be
- * written: those that would have been writable, at their paths inside. */
+/* Without the mount layer the host's files are seen as they are, and only Landlock knows which may
+ * be written: those that would have been writable, at their paths inside. */
 static void add_allowed_only(struct buf *plan, const struct box_spec *spec)
 {
     if (spec->home_inside)

@@ -2,12 +2,12 @@
  * plan: the bytes that carry a box from the library to the launcher, read and written here only.
  *
  * A plan is a head and a list of steps, in the order in which they are applied. Every decision that
- * needs the host was taken when the plan was written, so the launcher only executes. A step is a kind,
- * flags and a few NUL-terminated texts. Writer and reader are of one build: `version` is compared, and a
- * launcher of another version refuses the plan instead of guessing.
+ * needs the host was taken when the plan was written, so the launcher only executes. A step is a
+ * kind, flags and a few NUL-terminated texts. Writer and reader are of one build: `version` is
+ * compared, and a launcher of another version refuses the plan instead of guessing.
  *
- * The same bytes carry a further process into a running box (box_join): a head and PLAN_ARG, PLAN_ENV
- * and PLAN_CWD steps.
+ * The same bytes carry a further process into a running box (box_join): a head and PLAN_ARG,
+ * PLAN_ENV and PLAN_CWD steps.
  */
 #ifndef SANDBOX_PLAN_H
 #define SANDBOX_PLAN_H
@@ -24,20 +24,20 @@ enum {
 };
 
 enum plan_kind {
-    PLAN_FOLDER,  /* path: make it, with its parents */
-    PLAN_FILE,    /* path, content: a read-only file in the new root */
-    PLAN_LINK,    /* path, target: a symbolic link */
-    PLAN_TREE,    /* host, path: show a file or folder of the host */
-    PLAN_TMPFS,   /* path, options as in tmpfs(5): an empty writable folder in memory */
-    PLAN_PROC,    /* path: procfs of the box's own pid namespace */
-    PLAN_DEVPTS,  /* path: a devpts of the box's own */
-    PLAN_OVERLAY, /* lower, parent of upper and work, name of upper in it, name of work, path */
-    PLAN_MASK,    /* path: cover by an empty read-only file or folder; absent: passed over */
-    PLAN_ALLOW,   /* path: writable in the eyes of Landlock; absent: passed over */
-    PLAN_CGROUP,  /* folder below which the box gets a group of its own, mechanism's name */
+    PLAN_FOLDER,     /* path: make it, with its parents */
+    PLAN_FILE,       /* path, content: a read-only file in the new root */
+    PLAN_LINK,       /* path, target: a symbolic link */
+    PLAN_TREE,       /* host, path: show a file or folder of the host */
+    PLAN_TMPFS,      /* path, options as in tmpfs(5): an empty writable folder in memory */
+    PLAN_PROC,       /* path: procfs of the box's own pid namespace */
+    PLAN_DEVPTS,     /* path: a devpts of the box's own */
+    PLAN_OVERLAY,    /* lower, parent of upper and work, name of upper in it, name of work, path */
+    PLAN_MASK,       /* path: cover by an empty read-only file or folder; absent: passed over */
+    PLAN_ALLOW,      /* path: writable in the eyes of Landlock; absent: passed over */
+    PLAN_CGROUP,     /* folder below which the box gets a group of its own, mechanism's name */
     PLAN_CGROUP_SET, /* file, value: written in the group of the PLAN_CGROUP before it */
-    PLAN_LIMITS,  /* mechanism, reason: how limits are kept when no PLAN_CGROUP step succeeds */
-    PLAN_PORT,    /* decimal port */
+    PLAN_LIMITS,     /* mechanism, reason: how limits are kept when no PLAN_CGROUP step succeeds */
+    PLAN_PORT,       /* decimal port */
     PLAN_HOSTNAME,
     PLAN_CWD,
     PLAN_ARG,
@@ -46,13 +46,13 @@ enum plan_kind {
 };
 
 enum plan_step_flags {
-    PLAN_WRITE = 1,  /* else read-only */
+    PLAN_WRITE = 1, /* else read-only */
     PLAN_NOEXEC = 2,
-    PLAN_DEVICE = 4, /* a device node that must open: without nodev; for PLAN_ALLOW: with ioctl */
+    PLAN_DEVICE = 4,   /* a device node that must open: without nodev; for PLAN_ALLOW: with ioctl */
     PLAN_OPTIONAL = 8, /* PLAN_CGROUP_SET: the file may be absent */
-    PLAN_OWN = 16,     /* PLAN_TREE: the place lies in the box's own root, where nobody planted links,
-                          and does not exist yet */
-    PLAN_PLAIN = 32,   /* with PLAN_OWN: the tree is a file, else a folder */
+    PLAN_OWN = 16,   /* PLAN_TREE: the place lies in the box's own root, where nobody planted links,
+                        and does not exist yet */
+    PLAN_PLAIN = 32, /* with PLAN_OWN: the tree is a file, else a folder */
 };
 
 enum plan_head_flags { PLAN_PTY = 1 };
@@ -81,15 +81,15 @@ struct plan_step {
 /* Start a plan in an empty buffer; size_bytes and version are filled in. */
 void plan_begin(struct buf *plan, const struct plan_head *head);
 /* Append one step with its texts (a NULL-terminated list of const char *). */
-void plan_add(struct buf *plan, enum plan_kind kind, unsigned flags, ...)
-    __attribute__((sentinel));
+void plan_add(struct buf *plan, enum plan_kind kind, unsigned flags, ...) __attribute__((sentinel));
 
 struct plan {
     const struct plan_head *head; /* in a private, read-only mapping */
     size_t size_bytes;
 };
 
-/* Map and check the plan of a memfd: sizes, kinds, number of texts, terminating zeros. ERR_FORMAT. */
+/* Map and check the plan of a memfd: sizes, kinds, number of texts, terminating zeros. ERR_FORMAT.
+ */
 bool plan_map(struct plan *ret, int fd, struct err *err) WARN_UNUSED;
 void plan_unmap(struct plan *plan);
 /* Iterate: the first step for prev NULL, NULL at the end. */

@@ -40,8 +40,8 @@ static bool is_plain(const char *name)
     return name && *name && !strpbrk(name, ":\n");
 }
 
-/* A name and a login shell. The host's plain files are asked first: asking every source that nsswitch.conf
- * lists can mean a directory server. */
+/* A name and a login shell. The host's plain files are asked first: asking every source that
+ * nsswitch.conf lists can mean a directory server. */
 static void find_account(char **ret_name, char **ret_shell, uid_t uid)
 {
     AUTO_STRV struct strv fields = STRV_INIT;

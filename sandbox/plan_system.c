@@ -15,9 +15,8 @@
 enum { SMALL_FILE_BYTES = 16 * 1024 };
 
 /* Shown read-only where the host has them, links as links (merged /usr). */
-static const char *const system_folders[] = {
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu",
-};
+static const char *const system_folders[] = {"/usr",   "/bin",    "/sbin", "/lib", "/lib32",
+                                             "/lib64", "/libx32", "/opt",  "/nix", "/gnu"};
 
 /* More that programs read, below folders that are otherwise absent. */
 static const char *const system_parts[] = {
@@ -27,11 +26,12 @@ static const char *const system_parts[] = {
 };
 
 /*
- * What of /etc is shown; a final * stands for anything. Everything else stays away: shadow, ssh host keys, sudoers,
- * private keys of the host's own services, gitconfig (credential helpers), npmrc and pip.conf (tokens),
- * resolv.conf (there is no network). passwd, group, hosts and
- * hostname are the box's own (plan_account.c).
+ * What of /etc is shown; a final * stands for anything. Everything else stays away: shadow, ssh
+ * host keys, sudoers, private keys of the host's own services, gitconfig (credential helpers),
+ * npmrc and pip.conf (tokens), resolv.conf (there is no network). passwd, group, hosts and hostname
+ * are the box's own (plan_account.c).
  */
+/* clang-format off */
 static const char *const etc_shown[] = {
     "alternatives", "ant*", "bash.bashrc", "crypto-policies", "debian_version", "dictionaries-common",
     "dpkg", "fonts", "ghc*", "gitattributes", "gnutls", "gradle", "inputrc", "java*", "ld.so.*",
@@ -40,18 +40,23 @@ static const char *const etc_shown[] = {
     "protocols", "python*", "redhat-release", "services", "sgml", "shells", "ssl", "system-release",
     "terminfo", "texmf", "timezone", "xdg", "xml", "zsh*",
 };
+/* clang-format on */
 
 /* Below /etc/ssl and /etc/pki lie private keys too; they are covered. */
-static const char *const etc_masked[] = {"/etc/ssl/private", "/etc/pki/tls/private", "/etc/opt/private"};
+static const char *const etc_masked[] = {"/etc/ssl/private", "/etc/pki/tls/private",
+                                         "/etc/opt/private"};
 
 static const char *const devices[] = {"null", "zero", "full", "random", "urandom", "tty"};
 
 static const struct {
     const char *path, *target;
 } links[] = {
-    {"/dev/fd", "/proc/self/fd"},          {"/dev/stdin", "/proc/self/fd/0"},
-    {"/dev/stdout", "/proc/self/fd/1"},    {"/dev/stderr", "/proc/self/fd/2"},
-    {"/etc/mtab", "/proc/self/mounts"},    {"/var/run", "/run"},
+    {"/dev/fd", "/proc/self/fd"},
+    {"/dev/stdin", "/proc/self/fd/0"},
+    {"/dev/stdout", "/proc/self/fd/1"},
+    {"/dev/stderr", "/proc/self/fd/2"},
+    {"/etc/mtab", "/proc/self/mounts"},
+    {"/var/run", "/run"},
     {"/var/tmp", "/tmp"},
 };
 
@@ -105,7 +110,8 @@ static bool copy_small(struct buf *plan, int dirfd, const char *name, const char
     return true;
 }
 
-/* A link in /etc that leads out of what is shown (NixOS, resolvconf) is shown as what it leads to. */
+/* A link in /etc that leads out of what is shown (NixOS, resolvconf) is shown as what it leads to.
+ */
 static void show_etc_link(struct buf *plan, const char *path)
 {
     char target[PATH_MAX];

@@ -14,8 +14,9 @@
 enum { PROBE_TIMEOUT_MS = 10000, PROBE_PIDS = 32 };
 
 /*
- * What is tried for each layer. `expected` is what must come of it; without the layer anything else must.
- * `base` is left out in both boxes, where another wall would answer first; `also` in the second only.
+ * What is tried for each layer. `expected` is what must come of it; without the layer anything else
+ * must. `base` is left out in both boxes, where another wall would answer first; `also` in the
+ * second only.
  */
 struct trial {
     const char *what; /* for people */
@@ -80,7 +81,8 @@ struct probe {
     struct layer_report report;
 };
 
-/* Try one layer's attempt in a box that leaves layers out; its outcome, allocated, or NULL with err filled. */
+/* Try one layer's attempt in a box that leaves layers out; its outcome, allocated, or NULL with err
+ * filled. */
 static char *try_in_box(struct probe *p, enum layer_id id, unsigned without, struct err *err)
 {
     AUTO_BOX_SPEC struct box_spec spec;
@@ -127,7 +129,8 @@ static char *try_on_host(const struct probe *p, enum layer_id id, struct err *er
 static void set_failed(struct layer_status *status, const char *reason)
 {
     status->state = LAYER_UNAVAILABLE;
-    snprintf(status->reason, sizeof(status->reason), "%.*s", (int)sizeof(status->reason) - 1, reason);
+    snprintf(status->reason, sizeof(status->reason), "%.*s", (int)sizeof(status->reason) - 1,
+             reason);
 }
 
 /* A sentence for people; the layer's state is lowered when the attempt came through. Allocated. */
@@ -152,7 +155,8 @@ static char *prove(struct probe *p, enum layer_id id)
         return xasprintf("%s: %s; not proven, since a box without the layer failed: %s", t->what,
                          got, err.text);
     if (strcmp(control, got) == 0)
-        return xasprintf("%s: %s; not proven, since it is the same without the layer", t->what, got);
+        return xasprintf("%s: %s; not proven, since it is the same without the layer", t->what,
+                         got);
     return xasprintf("%s: %s; without the layer: %s", t->what, got, control);
 }
 

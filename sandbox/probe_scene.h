@@ -1,5 +1,6 @@
 /*
- * probe_scene: the things of the host that a probe inside a box tries to reach. Private to the library.
+ * probe_scene: the things of the host that a probe inside a box tries to reach. Private to the
+ * library.
  */
 #ifndef SANDBOX_PROBE_SCENE_H
 #define SANDBOX_PROBE_SCENE_H

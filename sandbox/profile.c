@@ -13,9 +13,11 @@
 #define SPARE_HOME "/home/agent"
 
 /*
- * What passes: language, terminal, locations of toolchains, flags of builds. What does not: credentials, sockets of
- * agents and desktops, and everything whose meaning is not known here (--env adds it by name).
+ * What passes: language, terminal, locations of toolchains, flags of builds. What does not:
+ * credentials, sockets of agents and desktops, and everything whose meaning is not known here
+ * (--env adds it by name).
  */
+/* clang-format off */
 const char *const profile_env_allowed[] = {
     "PATH", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR",
     "CLICOLOR", "CLICOLOR_FORCE", "EDITOR", "VISUAL", "PAGER", "LESS", "SHELL", "CI", "CC", "CXX", "CFLAGS",
@@ -26,6 +28,7 @@ const char *const profile_env_allowed[] = {
     "PYTHONUNBUFFERED", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "GEM_PATH", "RUBYLIB",
     "RUBYOPT", "PERL5LIB", "SOURCE_DATE_EPOCH", "DEBIAN_FRONTEND", NULL,
 };
+/* clang-format on */
 
 static bool is_allowed(const char *entry)
 {
@@ -59,9 +62,8 @@ static bool is_plain_path(const char *path)
 /* The private home appears where the person's own is, unless nothing can be mounted there. */
 static const char *home_inside(const char *person_home)
 {
-    static const char *const taken[] = {
-        "/usr", "/bin", "/sbin", "/lib", "/opt", "/proc", "/dev", "/etc", "/sys",
-    };
+    static const char *const taken[] = {"/usr",  "/bin", "/sbin", "/lib", "/opt",
+                                        "/proc", "/dev", "/etc",  "/sys"};
     if (!is_plain_path(person_home))
         return SPARE_HOME;
     for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
@@ -72,8 +74,8 @@ static const char *home_inside(const char *person_home)
     return person_home;
 }
 
-/* Where a variable is not set, the tool's own default lies in the private home already. These are the ones that
- * tools look for beside the toolchain, which is read-only here. */
+/* Where a variable is not set, the tool's own default lies in the private home already. These are
+ * the ones that tools look for beside the toolchain, which is read-only here. */
 static void set_caches(struct strv *env, const char *home)
 {
     static const struct {

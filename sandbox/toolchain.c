@@ -14,21 +14,19 @@
 enum { LINK_DEPTH = 4 };
 
 /* In every box already, or never shown. */
-static const char *const system_roots[] = {
-    "/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/gnu", "/proc", "/sys", "/dev", "/etc",
-};
+static const char *const system_roots[] = {"/usr", "/bin",  "/sbin", "/lib", "/opt", "/nix",
+                                           "/gnu", "/proc", "/sys",  "/dev", "/etc"};
 
-/* Folders of the home that hold more than programs: what they contain is shown, never they themselves. */
-static const char *const shared_parents[] = {
-    "", ".local", ".local/share", ".config", ".cargo", "go", ".cache", "snap", ".dotnet",
-};
+/* Folders of the home that hold more than programs: what they contain is shown, never they
+ * themselves. */
+static const char *const shared_parents[] = {"",   ".local", ".local/share", ".config", ".cargo",
+                                             "go", ".cache", "snap",         ".dotnet"};
 
 /* Of ~/.cargo everything but registry (writable, private) and credentials. */
 static const char *const cargo_parts[] = {"bin", "config", "config.toml", "env"};
 
-static const char *const root_variables[] = {
-    "RUSTUP_HOME", "JAVA_HOME", "GOROOT", "PYENV_ROOT", "VIRTUAL_ENV", "NVM_BIN",
-};
+static const char *const root_variables[] = {"RUSTUP_HOME", "JAVA_HOME",   "GOROOT",
+                                             "PYENV_ROOT",  "VIRTUAL_ENV", "NVM_BIN"};
 
 static bool is_below(const char *path, const char *folder)
 {
@@ -84,7 +82,8 @@ static void add(struct toolchains *t, const char *host, const char *inside)
     t->root[t->n++] = (struct toolchain_root){xstrdup(host), xstrdup(inside)};
 }
 
-/* The folder to show for a folder of programs: its parent where that is a prefix of its own. Allocated. */
+/* The folder to show for a folder of programs: its parent where that is a prefix of its own.
+ * Allocated. */
 static char *root_of(const char *folder, const char *home)
 {
     const char *name = fs_basename(folder);
@@ -98,7 +97,8 @@ static char *root_of(const char *folder, const char *home)
 
 static void follow_links(struct toolchains *t, const char *folder, const char *home, int depth);
 
-/* Show the root of a folder of programs, at its real path and, where a link led there, at that too. */
+/* Show the root of a folder of programs, at its real path and, where a link led there, at that too.
+ */
 static void add_folder(struct toolchains *t, const char *folder, const char *home, int depth)
 {
     struct err ignored = ERR_INIT;

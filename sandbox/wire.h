@@ -11,7 +11,8 @@
 /* What is left open in the launcher, beside the agent's 0, 1 and 2. */
 enum wire_fd { WIRE_CTL_FD = 3, WIRE_BIRTH_FD = 4, WIRE_FIRST_FREE_FD = 5 };
 
-/* The outer launcher's last words, once, on a pipe: pid 1 as the caller sees it, or why there is none. */
+/* The outer launcher's last words, once, on a pipe: pid 1 as the caller sees it, or why there is
+ * none. */
 struct wire_birth {
     int32_t pid; /* 0: none */
     struct err error;
@@ -29,7 +30,7 @@ struct wire_msg {
 enum wire_op {
     WIRE_PLAN = 1, /* comes with a memfd: plan.h. The first, and to the outer launcher */
     WIRE_GO,
-    WIRE_JOIN,   /* comes with a memfd: plan.h */
+    WIRE_JOIN, /* comes with a memfd: plan.h */
     WIRE_SIGNAL,
 };
 

@@ -73,7 +73,8 @@ static bool is_in_each_box(const char *path)
     return false;
 }
 
-/* The current folder is the work folder: writable at its own path, unless it was named read-only. */
+/* The current folder is the work folder: writable at its own path, unless it was named read-only.
+ */
 static bool show_work(struct box_spec *spec, const struct box_options *o, const char *home,
                       struct err *err)
 {
@@ -117,8 +118,7 @@ static bool describe(struct box_spec *spec, void *arg, struct err *err)
     spec->uid = account.uid;
     spec->gid = account.gid;
     /* In memory: it costs no folder on a disk, and nothing of it can be left behind. */
-    if (!profile_apply(spec, &env, person_home, NULL, err) ||
-        !show_work(spec, o, person_home, err))
+    if (!profile_apply(spec, &env, person_home, NULL, err) || !show_work(spec, o, person_home, err))
         return false;
     strv_push_all(&spec->argv, strv_array(r->command));
     strv_push_all(&spec->listen_ports, strv_array(&o->services));
@@ -175,17 +175,18 @@ static bool box(int *ret_status, char **argv, struct err *err)
     __attribute__((cleanup(options_release))) struct box_options o = {
         .net = STRV_INIT, .services = STRV_INIT, .ro = STRV_INIT, .rw = STRV_INIT};
     const struct opt table[] = {
-        {0, "net", OPT_LIST, &o.net, "HOST:PORT", "let the command reach a host (not built yet)", 0, 0},
-        {0, "service", OPT_LIST, &o.services, "PORT", "map a loopback port of this host into the box",
-         0, 0},
+        {0, "net", OPT_LIST, &o.net, "HOST:PORT", "let the command reach a host (not built yet)", 0,
+         0},
+        {0, "service", OPT_LIST, &o.services, "PORT",
+         "map a loopback port of this host into the box", 0, 0},
         {0, "rw", OPT_LIST, &o.rw, "PATH", "show a path, writable", 0, 0},
         {0, "ro", OPT_LIST, &o.ro, "PATH", "show a path, read-only (also `.`)", 0, 0},
         {0, "memory", OPT_SIZE, &o.memory_bytes, "SIZE", "at most so much memory", 0, 0},
         {0, "pids", OPT_INT, &o.pids, "N", "at most so many processes", 1, 1000000},
         {0, "require", OPT_STRING, &o.require, "LAYER,...", "fail unless these are active", 0, 0},
         {0, "off", OPT_STRING, &o.off, "LAYER,...", "leave layers out: for diagnosis only", 0, 0},
-        {0, "explain", OPT_FLAG, &o.explain, NULL, "print layers and the time of each step at the end",
-         0, 0},
+        {0, "explain", OPT_FLAG, &o.explain, NULL,
+         "print layers and the time of each step at the end", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     if (!cmd_parse(&args, argv, table, ARRAY_LEN(table), err))
@@ -195,8 +196,8 @@ static bool box(int *ret_status, char **argv, struct err *err)
     if (args.dashdash != 0)
         return cmd_usage("box", "the command stands after --", err);
     if (o.net.n > 0)
-        return cmd_usage("box", "--net is not built yet: a box reaches mapped ports (--service) only",
-                         err);
+        return cmd_usage(
+            "box", "--net is not built yet: a box reaches mapped ports (--service) only", err);
     return run(ret_status, &o, &args.operands, err);
 }
 

@@ -1,9 +1,9 @@
 /*
  * box_flow: bytes from one descriptor to another through one bounded buffer, for a poll(2) loop.
  *
- * A full buffer stops the reading, so a slow side slows the other down and nothing grows. Descriptors are
- * borrowed. Sources and sockets must not block; a target that does (the person's own standard output) is
- * written only when poll says so.
+ * A full buffer stops the reading, so a slow side slows the other down and nothing grows.
+ * Descriptors are borrowed. Sources and sockets must not block; a target that does (the person's
+ * own standard output) is written only when poll says so.
  */
 #ifndef CMD_BOX_FLOW_H
 #define CMD_BOX_FLOW_H

@@ -28,7 +28,7 @@ struct loop {
     int signal_fd;
     sigset_t old_mask;
     int pty_fd;
-    int relay[3];       /* our ends of the pipes in place of terminals; -1: none */
+    int relay[3]; /* our ends of the pipes in place of terminals; -1: none */
     struct box_flow flow[3];
     struct box_end end;
     bool has_closed;
@@ -230,8 +230,8 @@ bool box_loop_run(struct box_end *ret, const char *launcher, box_describe_fn des
         box_flow_init(&l.flow[i], -1, -1);
     if (!watch_signals(&l, err) || !start(&l, launcher, describe, arg, err))
         return false;
-    /* Said at once: pid 1 hears it only when all layers are in force, and refuses by itself to go on
-     * without a required one. If it is gone already, its last message says why. */
+    /* Said at once: pid 1 hears it only when all layers are in force, and refuses by itself to go
+     * on without a required one. If it is gone already, its last message says why. */
     struct err gone = ERR_INIT;
     (void)!box_go(l.child.ctl_fd, &gone);
     while (!is_over(&l)) {

@@ -1,9 +1,10 @@
 /*
- * box_loop: the life of a box of `headgate box`: its streams, its terminal, its signals, its ports, until it
- * ends.
+ * box_loop: the life of a box of `headgate box`: its streams, its terminal, its signals, its ports,
+ * until it ends.
  *
- * The person's terminal never goes in: a stream that is one is relayed through a pipe, or, when standard
- * input and output both are, the command gets a terminal of the box's own. Other streams go in as they are.
+ * The person's terminal never goes in: a stream that is one is relayed through a pipe, or, when
+ * standard input and output both are, the command gets a terminal of the box's own. Other streams
+ * go in as they are.
  */
 #ifndef CMD_BOX_LOOP_H
 #define CMD_BOX_LOOP_H
@@ -11,9 +12,9 @@
 #include "sandbox/box.h"
 
 struct box_end {
-    int status;                 /* of the command: exit code or 128+signal */
-    struct err failure;         /* not ERR_NONE: why the box could not be made, or its program not be
-                                   started; ERR_NOT_FOUND: none there, ERR_REFUSED: not executable */
+    int status;         /* of the command: exit code or 128+signal */
+    struct err failure; /* not ERR_NONE: why the box could not be made, or its program not be
+                           started; ERR_NOT_FOUND: none there, ERR_REFUSED: not executable */
     struct layer_report report;
     struct box_times times;
 };

@@ -1,6 +1,7 @@
 /*
- * box_service: loopback ports of the host in a box of `headgate box`: connections to the listening sockets
- * that the box handed out are relayed to 127.0.0.1 of the host, the same port, as raw bytes.
+ * box_service: loopback ports of the host in a box of `headgate box`: connections to the listening
+ * sockets that the box handed out are relayed to 127.0.0.1 of the host, the same port, as raw
+ * bytes.
  */
 #ifndef CMD_BOX_SERVICE_H
 #define CMD_BOX_SERVICE_H

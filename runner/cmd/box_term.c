@@ -33,7 +33,8 @@ bool box_term_raw(struct err *err)
     struct termios raw = saved;
     cfmakeraw(&raw);
     for (size_t i = 0; i < ARRAY_LEN(deadly); i++) {
-        const struct sigaction action = {.sa_handler = restore_and_die, .sa_flags = (int)SA_RESETHAND};
+        const struct sigaction action = {.sa_handler = restore_and_die,
+                                         .sa_flags = (int)SA_RESETHAND};
         sigaction(deadly[i], &action, NULL);
     }
     atexit(box_term_restore);

@@ -1,15 +1,15 @@
 /*
  * gen: write the box's system call filter as a C header, at build time.
  *
- * libseccomp knows the names and numbers; the program itself is laid out here, as a binary search over
- * ranges of numbers with the same answer: about seven comparisons a call, and small enough that the
- * kernel's check at load time costs little. Building it in the launcher would cost a millisecond at
- * each start (measured).
+ * libseccomp knows the names and numbers; the program itself is laid out here, as a binary search
+ * over ranges of numbers with the same answer: about seven comparisons a call, and small enough
+ * that the kernel's check at load time costs little. Building it in the launcher would cost a
+ * millisecond at each start (measured).
  *
- * The answers: what is known and harmless is allowed; what is known and refused gives EPERM; what is
- * newer than this table gives ENOSYS, so that programs fall back, and so does clone3, whose flags a
- * filter cannot see (glibc then uses clone). Foreign ABIs are killed (i386) or unknown (x32, whose
- * numbers lie above the table).
+ * The answers: what is known and harmless is allowed; what is known and refused gives EPERM; what
+ * is newer than this table gives ENOSYS, so that programs fall back, and so does clone3, whose
+ * flags a filter cannot see (glibc then uses clone). Foreign ABIs are killed (i386) or unknown
+ * (x32, whose numbers lie above the table).
  */
 #include <asm/unistd.h>
 #include <errno.h>
@@ -45,8 +45,9 @@ enum { CALLS_MAX = 512, CODE_MAX = 2048, NEW_TIME = 0x80 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Namespaces, mounts, other processes' memory, keyrings, the machine's state, and large kernel surface
- * that work in a worktree does not need. */
+/* Namespaces, mounts, other processes' memory, keyrings, the machine's state, and large kernel
+ * surface that work in a worktree does not need. */
+/* clang-format off */
 static const char *const refused[] = {
     "acct", "add_key", "adjtimex", "bpf", "chroot", "clock_adjtime", "clock_settime",
     "delete_module", "fanotify_init", "finit_module", "fsconfig", "fsmount", "fsopen", "fspick",
@@ -58,6 +59,7 @@ static const char *const refused[] = {
     "request_key", "setdomainname", "sethostname", "setns", "settimeofday", "swapoff", "swapon",
     "syslog", "umount2", "uselib", "userfaultfd", "vhangup",
 };
+/* clang-format on */
 
 static const char *const unknown[] = {"clone3"};
 
@@ -77,8 +79,8 @@ static const int newer[] = {
 #else
 #define LOW_WORD(n) (offsetof(struct seccomp_data, args) + 8 * (n) + 4)
 #endif
-/* The kernel looks at the low word only in all arguments checked here, and so does the filter: a high
- * word that is not zero must not change the answer. */
+/* The kernel looks at the low word only in all arguments checked here, and so does the filter: a
+ * high word that is not zero must not change the answer. */
 #define LOAD(n) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LOW_WORD(n))
 #define AND(mask) BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask)
 #define IF_EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, yes, no)
@@ -87,20 +89,23 @@ static const int newer[] = {
 #define FAIL_WITH(why) ANSWER(SECCOMP_RET_ERRNO | (why))
 #define ALLOW ANSWER(SECCOMP_RET_ALLOW)
 
-#define NAMESPACES                                                                                 \
-    ((uint32_t)(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |      \
+#define NAMESPACES                                                                            \
+    ((uint32_t)(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
                 CLONE_NEWPID | CLONE_NEWNET))
 
-static const struct sock_filter check_clone[] = {
-    LOAD(0), IF_ANY(NAMESPACES, 0, 1), FAIL_WITH(EPERM), ALLOW};
+static const struct sock_filter check_clone[] = {LOAD(0), IF_ANY(NAMESPACES, 0, 1),
+                                                 FAIL_WITH(EPERM), ALLOW};
 
-static const struct sock_filter check_unshare[] = {
-    LOAD(0), IF_ANY(NAMESPACES | NEW_TIME, 0, 1), FAIL_WITH(EPERM), ALLOW};
+static const struct sock_filter check_unshare[] = {LOAD(0), IF_ANY(NAMESPACES | NEW_TIME, 0, 1),
+                                                   FAIL_WITH(EPERM), ALLOW};
 
 /* Typing into a terminal, the console's selection, and line disciplines. */
-static const struct sock_filter check_ioctl[] = {
-    LOAD(1), IF_EQUAL(TIOCSTI, 2, 0), IF_EQUAL(TIOCLINUX, 1, 0), IF_EQUAL(TIOCSETD, 0, 1),
-    FAIL_WITH(EPERM), ALLOW};
+static const struct sock_filter check_ioctl[] = {LOAD(1),
+                                                 IF_EQUAL(TIOCSTI, 2, 0),
+                                                 IF_EQUAL(TIOCLINUX, 1, 0),
+                                                 IF_EQUAL(TIOCSETD, 0, 1),
+                                                 FAIL_WITH(EPERM),
+                                                 ALLOW};
 
 /* A process may be traced by the parent that it asks to (TRACEME); nobody takes another. */
 static const struct sock_filter check_ptrace[] = {
@@ -111,8 +116,8 @@ static const struct sock_filter check_personality[] = {
     LOAD(0), IF_EQUAL(0, 3, 0), IF_EQUAL(8, 2, 0), IF_EQUAL(UINT32_MAX, 1, 0), FAIL_WITH(EPERM),
     ALLOW};
 
-static const struct sock_filter check_socketpair[] = {
-    LOAD(0), IF_EQUAL(AF_UNIX, 1, 0), FAIL_WITH(EAFNOSUPPORT), ALLOW};
+static const struct sock_filter check_socketpair[] = {LOAD(0), IF_EQUAL(AF_UNIX, 1, 0),
+                                                      FAIL_WITH(EAFNOSUPPORT), ALLOW};
 
 static const struct sock_filter check_socket[] = {
     /* 0 */ LOAD(0),
@@ -234,15 +239,14 @@ static void add_search(struct code *code, const struct range *ranges, size_t n)
         die("out of", "memory");
     size_t half = n / 2;
     add_search(lower, ranges, half);
-    struct sock_filter jump = BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, ranges[half].first,
-                                       (uint8_t)lower->n, 0);
+    struct sock_filter jump =
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, ranges[half].first, (uint8_t)lower->n, 0);
     if (lower->n <= UINT8_MAX) {
         add(code, &jump, 1);
     } else { /* conditional jumps reach 255 instructions, the plain one reaches all */
         struct sock_filter far_jump[] = {
             BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, ranges[half].first, 0, 1),
-            BPF_STMT(BPF_JMP | BPF_JA | BPF_K, (uint32_t)lower->n),
-        };
+            BPF_STMT(BPF_JMP | BPF_JA | BPF_K, (uint32_t)lower->n)};
         add(code, far_jump, COUNT(far_jump));
     }
     add(code, lower->at, lower->n);
@@ -257,10 +261,8 @@ int main(void)
     static struct code code;
     const struct sock_filter head[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-        IF_EQUAL(NATIVE_ARCH, 1, 0),
-        ANSWER(SECCOMP_RET_KILL_PROCESS),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-    };
+        IF_EQUAL(NATIVE_ARCH, 1, 0), ANSWER(SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
     fill(table);
     add(&code, head, COUNT(head));
     add_search(&code, ranges, find_ranges(ranges, table));

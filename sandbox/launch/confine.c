@@ -51,8 +51,8 @@ static bool load_filter(struct launch *l, struct err *err)
 }
 
 /*
- * Capabilities first: Landlock and the filter must do without. The signal of the caller's death comes
- * after every change of credentials, since each clears it (prctl(2)). The filter comes last.
+ * Capabilities first: Landlock and the filter must do without. The signal of the caller's death
+ * comes after every change of credentials, since each clears it (prctl(2)). The filter comes last.
  */
 bool confine(struct launch *l, struct err *err)
 {

@@ -17,8 +17,8 @@
  * pid 1: waits for the go, starts the agent, reaps every orphan, starts joined processes, passes
  * signals on, and ends the box: with the agent, or with its caller.
  *
- * It answers to two sources, the control socket and its children, and lets nobody inside change what
- * it does: signals from inside are blocked and merely passed on to the agent's own group.
+ * It answers to two sources, the control socket and its children, and lets nobody inside change
+ * what it does: signals from inside are blocked and merely passed on to the agent's own group.
  */
 
 enum { JOBS = 64, KILLED = 128 + SIGKILL };
@@ -26,11 +26,12 @@ enum { JOBS = 64, KILLED = 128 + SIGKILL };
 struct init {
     struct launch *l;
     int signal_fd;
-    struct job jobs[JOBS]; /* [0]: the agent */
+    struct job jobs[JOBS];  /* [0]: the agent */
     char program[JOBS][64]; /* for messages */
 };
 
-/* Without a pid namespace of its own (negative controls only) a signal to all would reach the host. */
+/* Without a pid namespace of its own (negative controls only) a signal to all would reach the host.
+ */
 static bool is_init(void)
 {
     return getpid() == 1;
@@ -63,8 +64,8 @@ static int exit_code(int wait_status)
     return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-/* End every process of the box, tell the ends of joined ones, and end. The caller sees the box's pid
- * exit only after the kernel has ended all others. */
+/* End every process of the box, tell the ends of joined ones, and end. The caller sees the box's
+ * pid exit only after the kernel has ended all others. */
 static _Noreturn void finish(struct init *in, int code)
 {
     int status;
@@ -120,7 +121,8 @@ static void reap(struct init *in)
     }
 }
 
-/* Give the streams of the agent up, so that their other ends see the end when the agent's are closed. */
+/* Give the streams of the agent up, so that their other ends see the end when the agent's are
+ * closed. */
 static void release_streams(struct init *in)
 {
     AUTO_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -66,7 +66,8 @@ static bool build(struct launch *l, struct err *err)
         return err_sys(err, errno, "cannot tie the box to its caller");
     if (setsid() < 0)
         return err_sys(err, errno, "cannot start a session");
-    /* The caller's may be narrow; folders made here, and the agent's files, have the usual modes. */
+    /* The caller's may be narrow; folders made here, and the agent's files, have the usual modes.
+     */
     umask(022);
     launch_mark(l, "namespaces");
     if (!map_ids(l, err))

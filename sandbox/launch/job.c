@@ -53,7 +53,8 @@ static const char *search_path(const struct program *p)
     return "/usr/local/bin:/usr/bin:/bin";
 }
 
-/* execvp(3) with the PATH of the program's own environment. Returns an errno only when it failed. */
+/* execvp(3) with the PATH of the program's own environment. Returns an errno only when it failed.
+ */
 static int exec_program(const struct program *p)
 {
     char *const *argv = (char *const *)(uintptr_t)p->argv;
@@ -67,7 +68,8 @@ static int exec_program(const struct program *p)
     for (const char *at = search_path(p), *end; *name; at = end + 1) {
         char file[PATH_MAX];
         end = strchrnul(at, ':');
-        int len = snprintf(file, sizeof(file), "%.*s/%s", (int)(end - at), end > at ? at : ".", name);
+        int len =
+            snprintf(file, sizeof(file), "%.*s/%s", (int)(end - at), end > at ? at : ".", name);
         if (len > 0 && (size_t)len < sizeof(file)) {
             execve(file, argv, env);
             if (errno != ENOENT && errno != ENOTDIR)

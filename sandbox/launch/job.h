@@ -1,6 +1,6 @@
 /*
- * job: one program that pid 1 started: the agent (id 0) or a joined process. Its session and process
- * group are its own.
+ * job: one program that pid 1 started: the agent (id 0) or a joined process. Its session and
+ * process group are its own.
  */
 #ifndef SANDBOX_JOB_H
 #define SANDBOX_JOB_H

@@ -5,8 +5,9 @@
  * make (the cgroup; started by root, the views of the host's files) and clones pid 1 into the new
  * namespaces as a child of its own caller. pid 1 builds the root, confines itself, and stays.
  *
- * The code is single-threaded, links nothing but libc, and never runs in the caller's process. Every
- * step returns false with err filled; a step of a layer that may be degraded records that instead.
+ * The code is single-threaded, links nothing but libc, and never runs in the caller's process.
+ * Every step returns false with err filled; a step of a layer that may be degraded records that
+ * instead.
  */
 #ifndef SANDBOX_LAUNCH_H
 #define SANDBOX_LAUNCH_H
@@ -20,8 +21,8 @@ struct launch {
     int ctl_fd;
     int trees[PLAN_MAX_TREES]; /* detached mounts of PLAN_TREE and PLAN_OVERLAY, in order of need */
     size_t n_trees, next_tree;
-    struct rlimit open_files;  /* the caller's, while the launcher itself needs more */
-    int pty_fd;                /* the agent's terminal; -1: it has none */
+    struct rlimit open_files; /* the caller's, while the launcher itself needs more */
+    int pty_fd;               /* the agent's terminal; -1: it has none */
     struct layer_report report;
     struct box_times times;
     int64_t marked_us;
@@ -39,8 +40,8 @@ bool launch_check_required(const struct launch *l, struct err *err) WARN_UNUSED;
 bool launch_send(int ctl_fd, const struct wire_msg *msg, int fd);
 bool launch_send_failed(int ctl_fd, int id, const struct err *err);
 bool launch_send_layers(const struct launch *l);
-/* Receive one command; flags as for recvmsg(2). *ret_fd: the descriptor that came along, else untouched. op 0: nothing
- * came. False at the end of the socket. */
+/* Receive one command; flags as for recvmsg(2). *ret_fd: the descriptor that came along, else
+ * untouched. op 0: nothing came. False at the end of the socket. */
 bool launch_receive(int ctl_fd, struct wire_cmd *ret, int *ret_fd, int flags);
 
 /* limits.c: outer process */

@@ -93,8 +93,8 @@ static void raise_open_files(struct launch *l)
 
 /*
  * Started by root: what the box shows is opened with root's rights, then root is given up for good,
- * before there is a namespace. From here on everything is as for any other user. Dumpable is what the
- * change of uid took away, and without it /proc/self/uid_map is not writable.
+ * before there is a namespace. From here on everything is as for any other user. Dumpable is what
+ * the change of uid took away, and without it /proc/self/uid_map is not writable.
  */
 static bool give_up_root(struct launch *l, struct err *err)
 {
@@ -112,7 +112,8 @@ static bool give_up_root(struct launch *l, struct err *err)
     return true;
 }
 
-/* The caller may still be making the plan. Its end instead is no error: nobody is left to hear of one. */
+/* The caller may still be making the plan. Its end instead is no error: nobody is left to hear of
+ * one. */
 static bool receive_plan(struct launch *l, struct err *err)
 {
     struct wire_cmd cmd = {0};
@@ -125,7 +126,8 @@ static bool receive_plan(struct launch *l, struct err *err)
 static bool prepare(struct launch *l, struct err *err)
 {
     close_range(WIRE_FIRST_FREE_FD, ~0U, 0);
-    if (fcntl(WIRE_CTL_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(WIRE_BIRTH_FD, F_SETFD, FD_CLOEXEC) < 0)
+    if (fcntl(WIRE_CTL_FD, F_SETFD, FD_CLOEXEC) < 0 ||
+        fcntl(WIRE_BIRTH_FD, F_SETFD, FD_CLOEXEC) < 0)
         return err_sys(err, errno, "headgate-box is started by Headgate itself");
     if (!receive_plan(l, err))
         return false;
@@ -135,7 +137,8 @@ static bool prepare(struct launch *l, struct err *err)
     if (geteuid() == 0)
         return give_up_root(l, err);
     if (geteuid() != l->plan.head->uid || getegid() != l->plan.head->gid)
-        return err_set(err, ERR_INTERNAL, "the box was planned for uid %u, gid %u, started by %u, %u",
+        return err_set(err, ERR_INTERNAL,
+                       "the box was planned for uid %u, gid %u, started by %u, %u",
                        l->plan.head->uid, l->plan.head->gid, geteuid(), getegid());
     return true;
 }

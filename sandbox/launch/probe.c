@@ -12,10 +12,10 @@
 #include "sandbox/launch/probe.h"
 
 /*
- * `headgate-box --probe ATTEMPT[:ARGUMENT]...`: try things from inside a box and print for each what came
- * of it, one line an attempt: "ok", the name of the errno, the name of the signal that ended it, or a value.
- * Used by `headgate doctor` and the tests; each attempt is also run with the layer off, where it must
- * come out otherwise.
+ * `headgate-box --probe ATTEMPT[:ARGUMENT]...`: try things from inside a box and print for each
+ * what came of it, one line an attempt: "ok", the name of the errno, the name of the signal that
+ * ended it, or a value. Used by `headgate doctor` and the tests; each attempt is also run with the
+ * layer off, where it must come out otherwise.
  */
 
 static const struct probe_attempt *find(const char *name, size_t len)

@@ -4,8 +4,8 @@
 #ifndef SANDBOX_LAUNCH_PROBE_H
 #define SANDBOX_LAUNCH_PROBE_H
 
-/* An attempt that printed its own line gives this; else it gives 0 (it came through) or an errno. Above every
- * errno, below 256. */
+/* An attempt that printed its own line gives this; else it gives 0 (it came through) or an errno.
+ * Above every errno, below 256. */
 enum { PROBE_PRINTED = 250 };
 
 struct probe_attempt {

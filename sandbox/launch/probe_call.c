@@ -114,14 +114,16 @@ static int try_add_key(const char *unused)
 
 static int try_bpf(const char *unused)
 {
-    union bpf_attr attr = {.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
+    union bpf_attr attr = {
+        .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
     (void)unused;
     return from(syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr)));
 }
 
 static int try_perf(const char *unused)
 {
-    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .exclude_kernel = 1};
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .exclude_kernel = 1};
     (void)unused;
     return from(syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0));
 }
@@ -139,7 +141,8 @@ static int try_userfaultfd(const char *unused)
     return from(syscall(SYS_userfaultfd, O_CLOEXEC | 1 /* UFFD_USER_MODE_ONLY */));
 }
 
-/* On a terminal it would type into the shell that follows. The high word must not hide the number. */
+/* On a terminal it would type into the shell that follows. The high word must not hide the number.
+ */
 static int try_tiocsti(const char *unused)
 {
     char c = 'x';
@@ -259,7 +262,10 @@ static int try_i386(const char *unused)
 {
     long result;
     (void)unused;
-    __asm__ volatile("int $0x80" : "=a"(result) : "0"(20L /* getpid */) : "memory", "r8", "r9", "r10", "r11");
+    __asm__ volatile("int $0x80"
+                     : "=a"(result)
+                     : "0"(20L /* getpid */)
+                     : "memory", "r8", "r9", "r10", "r11");
     return result < 0 ? (int)-result : 0;
 }
 #endif

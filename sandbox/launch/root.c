@@ -225,8 +225,8 @@ static bool apply_mask(struct launch *l, const struct plan_step *step, struct er
     const char *empty = is_folder ? EMPTY_FOLDER : EMPTY_FILE;
     if (!make_with_parents(empty, is_folder ? make_folder : make_file, err))
         return false;
-    struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-                                          MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC};
+    struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+                                          MOUNT_ATTR_NOEXEC};
     AUTO_FD int tree = open_tree(AT_FDCWD, empty, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) != 0 ||
         move_mount(tree, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0)
@@ -234,7 +234,8 @@ static bool apply_mask(struct launch *l, const struct plan_step *step, struct er
     return true;
 }
 
-/* Parts of procfs that change the machine rather than the process. Written before this: user.max_*. */
+/* Parts of procfs that change the machine rather than the process. Written before this: user.max_*.
+ */
 static bool apply_proc(struct launch *l, const struct plan_step *step, struct err *err)
 {
     (void)l;
@@ -261,8 +262,8 @@ static bool (*const apply[PLAN_KIND_COUNT])(struct launch *, const struct plan_s
     [PLAN_MASK] = apply_mask,     [PLAN_OVERLAY] = apply_overlay, [PLAN_PROC] = apply_proc,
 };
 
-/* The kernel allows a new procfs only while an uncovered one is in sight, so it is mounted before the
- * old root goes. There is no way around it: the host's would show the host's processes. */
+/* The kernel allows a new procfs only while an uncovered one is in sight, so it is mounted before
+ * the old root goes. There is no way around it: the host's would show the host's processes. */
 static bool mount_proc(struct launch *l, const char *root, struct err *err)
 {
     char path[PATH_MAX];
@@ -315,8 +316,9 @@ static bool enter_new_root(const char *root, struct err *err)
     return true;
 }
 
-/* Per user namespace; no nested one can be made after this, by whatever call (namespaces(7)). Written through
- * the box's own procfs, which apply_proc makes read-only later: a container's may be read-only already. */
+/* Per user namespace; no nested one can be made after this, by whatever call (namespaces(7)).
+ * Written through the box's own procfs, which apply_proc makes read-only later: a container's may
+ * be read-only already. */
 static bool forbid_namespaces(const struct launch *l, const char *root, struct err *err)
 {
     char path[PATH_MAX];

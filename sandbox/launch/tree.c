@@ -35,9 +35,8 @@ bool tree_open_all(struct launch *l, struct err *err)
     while ((step = plan_next(&l->plan, step))) {
         if (step->kind == PLAN_TREE && !open_one(l, plan_text(step, 0), step->flags, err))
             return false;
-        if (step->kind == PLAN_OVERLAY &&
-            (!open_one(l, plan_text(step, 0), 0, err) ||
-             !open_one(l, plan_text(step, 1), PLAN_WRITE, err)))
+        if (step->kind == PLAN_OVERLAY && (!open_one(l, plan_text(step, 0), 0, err) ||
+                                           !open_one(l, plan_text(step, 1), PLAN_WRITE, err)))
             return false;
     }
     launch_mark(l, "open host files");

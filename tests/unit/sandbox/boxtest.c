@@ -1,4 +1,4 @@
-#include "boxtest.h"
+#include "tests/unit/sandbox/boxtest.h"
 
 #include <errno.h>
 #include <fcntl.h>

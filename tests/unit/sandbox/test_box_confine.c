@@ -1,4 +1,4 @@
-#include "boxtest.h"
+#include "tests/unit/sandbox/boxtest.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -22,7 +22,8 @@ static void calls_are_refused(void **state)
     static const struct {
         const char *attempt, *expected;
         unsigned without;
-        const char *control; /* NULL: the kernel refuses it by itself too, with or without a filter */
+        const char
+            *control; /* NULL: the kernel refuses it by itself too, with or without a filter */
     } cases[] = {
         {"unshare:10000000", "EPERM", BIT(LAYER_SECCOMP) | BIT(LAYER_LIMITS), "ok"},
         {"clone:10000000", "EPERM", BIT(LAYER_SECCOMP) | BIT(LAYER_LIMITS), "ok"},
@@ -55,7 +56,7 @@ static void calls_are_refused(void **state)
         {"socket:40", "EAFNOSUPPORT", 0, NULL},   /* AF_VSOCK */
         {"socket:17", "EAFNOSUPPORT", 0, NULL},   /* AF_PACKET */
         {"netlink:0", "ok", 0, NULL},
-        {"netlink:9", "EAFNOSUPPORT", BIT(LAYER_SECCOMP), "ok"}, /* audit */
+        {"netlink:9", "EAFNOSUPPORT", BIT(LAYER_SECCOMP), "ok"},  /* audit */
         {"netlink:16", "EAFNOSUPPORT", BIT(LAYER_SECCOMP), "ok"}, /* generic */
         {"raw-socket", "EPERM", 0, NULL},
         {"personality", "EPERM", BIT(LAYER_SECCOMP), "ok"},
@@ -118,17 +119,23 @@ static void setuid_programs_gain_nothing(void **state)
     AUTO_BOX_SPEC struct box_spec spec;
     boxtest_spec(&spec);
     int status;
-    AUTO_FREE char *out = boxtest_sh(&status, &spec, "su -c id root </dev/null 2>&1; mount 2>&1 | wc -l >/dev/null");
+    AUTO_FREE char *out =
+        boxtest_sh(&status, &spec, "su -c id root </dev/null 2>&1; mount 2>&1 | wc -l >/dev/null");
     assert_null(strstr(out, "uid=0"));
 }
 
 static void pid_1_is_out_of_reach(void **state)
 {
     (void)state;
-    static const char *const attempts[] = {
-        "write:/proc/1/mem", "read:/proc/1/mem", "read:/proc/1/environ", "read:/proc/1/maps",
-        "attach:1", "seize:1", "vm-read:1", "read:/proc/1/cwd/etc/hosts", "setns:/proc/1/ns/net",
-    };
+    static const char *const attempts[] = {"write:/proc/1/mem",
+                                           "read:/proc/1/mem",
+                                           "read:/proc/1/environ",
+                                           "read:/proc/1/maps",
+                                           "attach:1",
+                                           "seize:1",
+                                           "vm-read:1",
+                                           "read:/proc/1/cwd/etc/hosts",
+                                           "setns:/proc/1/ns/net"};
     AUTO_BOX_SPEC struct box_spec spec;
     boxtest_spec(&spec);
     for (size_t i = 0; i < ARRAY_LEN(attempts); i++) {
@@ -136,7 +143,8 @@ static void pid_1_is_out_of_reach(void **state)
         if (strcmp(got, "EPERM") != 0 && strcmp(got, "EACCES") != 0)
             fail_msg("%s came out as %s", attempts[i], got);
     }
-    AUTO_FREE char *fds = boxtest_sh(NULL, &spec, "ls /proc/1/fd 2>/dev/null; kill -9 1; echo alive");
+    AUTO_FREE char *fds =
+        boxtest_sh(NULL, &spec, "ls /proc/1/fd 2>/dev/null; kill -9 1; echo alive");
     assert_string_equal(fds, "alive");
 }
 
@@ -146,7 +154,8 @@ static void ids_are_mapped_to_themselves(void **state)
     AUTO_BOX_SPEC struct box_spec spec;
     boxtest_spec(&spec);
     boxtest_expect(&spec, "uids", "1");
-    AUTO_FREE char *expected = xasprintf("%u %u %u", boxtest()->uid, boxtest()->gid, boxtest()->gid);
+    AUTO_FREE char *expected =
+        xasprintf("%u %u %u", boxtest()->uid, boxtest()->gid, boxtest()->gid);
     AUTO_FREE char *got = boxtest_sh(NULL, &spec, "echo $(id -u) $(id -g) $(id -G)");
     assert_string_equal(got, expected);
 }
@@ -349,7 +358,6 @@ int main(void)
         cmocka_unit_test(landlock_is_a_wall_of_its_own),
         cmocka_unit_test(devices_cannot_be_made),
         cmocka_unit_test(every_layer_is_active_here),
-        cmocka_unit_test(a_required_layer_that_is_missing_ends_the_start),
-    };
+        cmocka_unit_test(a_required_layer_that_is_missing_ends_the_start)};
     return boxtest_main("confine", tests, ARRAY_LEN(tests));
 }

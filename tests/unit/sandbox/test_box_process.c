@@ -1,4 +1,4 @@
-#include "boxtest.h"
+#include "tests/unit/sandbox/boxtest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,8 +86,10 @@ static void a_program_that_cannot_run(void **state)
         const char *program;
         enum err_code code;
     } cases[] = {
-        {"no-such-program-anywhere", ERR_NOT_FOUND}, {"/usr/bin/none", ERR_NOT_FOUND},
-        {"/etc/hosts", ERR_REFUSED},                 {"/usr", ERR_REFUSED},
+        {"no-such-program-anywhere", ERR_NOT_FOUND},
+        {"/usr/bin/none", ERR_NOT_FOUND},
+        {"/etc/hosts", ERR_REFUSED},
+        {"/usr", ERR_REFUSED},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err = ERR_INIT;
@@ -335,8 +337,9 @@ static void further_programs_join(void **state)
     boxtest_start(&box, &spec, NULL);
     assert_true(box_go(box.child.ctl_fd, &err));
     boxtest_await(&box, BOX_MSG_STARTED);
-    join(&box, 5, "tty; stty size; pwd; echo $JOINED; grep -E '^(NoNewPrivs|Seccomp|CapBnd):' "
-                  "/proc/self/status | tr -d '\\t\\n'; exit 3");
+    join(&box, 5,
+         "tty; stty size; pwd; echo $JOINED; grep -E '^(NoNewPrivs|Seccomp|CapBnd):' "
+         "/proc/self/status | tr -d '\\t\\n'; exit 3");
     boxtest_await(&box, BOX_MSG_PTY);
     assert_int_equal(box.last.id, 5);
     AUTO_FD int master = box.last.fd;
@@ -349,7 +352,8 @@ static void further_programs_join(void **state)
     boxtest_await(&box, BOX_MSG_PTY);
     AUTO_FD int second = box.last.fd;
     boxtest_read_until(second, "there");
-    assert_true(box_signal(box.child.ctl_fd, 0, SIGKILL, &err)); /* the agent ends, and all with it */
+    assert_true(
+        box_signal(box.child.ctl_fd, 0, SIGKILL, &err)); /* the agent ends, and all with it */
     boxtest_await(&box, BOX_MSG_EXITED);
     assert_int_equal(box.last.id, 0);
     boxtest_await(&box, BOX_MSG_EXITED);
@@ -449,24 +453,22 @@ static void many_boxes_start_at_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(environment_and_folder_are_exact),
-        cmocka_unit_test(no_descriptor_is_inherited),
-        cmocka_unit_test(the_umask_is_the_usual_one),
-        cmocka_unit_test(statuses_are_passed_on),
-        cmocka_unit_test(a_program_that_cannot_run),
-        cmocka_unit_test(a_launcher_that_is_missing),
-        cmocka_unit_test(daemons_end_with_the_agent),
-        cmocka_unit_test(the_box_ends_with_its_caller),
-        cmocka_unit_test(no_go_no_agent),
-        cmocka_unit_test(a_failure_is_heard_after_an_early_go),
-        cmocka_unit_test(signals_reach_the_agent),
-        cmocka_unit_test(the_agent_gets_a_terminal_of_the_box),
-        cmocka_unit_test(terminals_of_the_host_are_unseen),
-        cmocka_unit_test(further_programs_join),
-        cmocka_unit_test(a_failed_join_is_told_and_harmless),
-        cmocka_unit_test(mapped_ports_are_handed_out),
-        cmocka_unit_test(many_boxes_start_at_once),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(environment_and_folder_are_exact),
+                                       cmocka_unit_test(no_descriptor_is_inherited),
+                                       cmocka_unit_test(the_umask_is_the_usual_one),
+                                       cmocka_unit_test(statuses_are_passed_on),
+                                       cmocka_unit_test(a_program_that_cannot_run),
+                                       cmocka_unit_test(a_launcher_that_is_missing),
+                                       cmocka_unit_test(daemons_end_with_the_agent),
+                                       cmocka_unit_test(the_box_ends_with_its_caller),
+                                       cmocka_unit_test(no_go_no_agent),
+                                       cmocka_unit_test(a_failure_is_heard_after_an_early_go),
+                                       cmocka_unit_test(signals_reach_the_agent),
+                                       cmocka_unit_test(the_agent_gets_a_terminal_of_the_box),
+                                       cmocka_unit_test(terminals_of_the_host_are_unseen),
+                                       cmocka_unit_test(further_programs_join),
+                                       cmocka_unit_test(a_failed_join_is_told_and_harmless),
+                                       cmocka_unit_test(mapped_ports_are_handed_out),
+                                       cmocka_unit_test(many_boxes_start_at_once)};
     return boxtest_main("process", tests, ARRAY_LEN(tests));
 }

@@ -1,4 +1,4 @@
-#include "boxtest.h"
+#include "tests/unit/sandbox/boxtest.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,11 +21,17 @@ static char *read_host(const char *path)
 static void host_files_are_absent(void **state)
 {
     (void)state;
-    static const char *const absent[] = {
-        "read:/etc/shadow", "read:/etc/gshadow", "read:/etc/sudoers", "read:/etc/resolv.conf",
-        "read:/etc/ssh/sshd_config", "read:/root", "read:/home", "read:/boot", "read:/etc/machine-id",
-        "read:/var/lib/dpkg/status", "read:/sys/kernel/notes",
-    };
+    static const char *const absent[] = {"read:/etc/shadow",
+                                         "read:/etc/gshadow",
+                                         "read:/etc/sudoers",
+                                         "read:/etc/resolv.conf",
+                                         "read:/etc/ssh/sshd_config",
+                                         "read:/root",
+                                         "read:/home",
+                                         "read:/boot",
+                                         "read:/etc/machine-id",
+                                         "read:/var/lib/dpkg/status",
+                                         "read:/sys/kernel/notes"};
     AUTO_BOX_SPEC struct box_spec spec;
     AUTO_FREE char *marker = boxtest_file(boxtest()->work, "marker", "secret");
     AUTO_FREE char *attempt = xasprintf("read:%s", marker);
@@ -45,10 +51,9 @@ static void the_system_is_read_only(void **state)
 {
     (void)state;
     static const char *const places[] = {
-        "create:/x", "create:/usr/x", "create:/etc/x", "create:/dev/x", "create:/run/x",
-        "create:/var/x", "write:/etc/passwd", "write:/etc/ld.so.cache", "truncate:/etc/hosts",
-        "remove:/etc/passwd",
-    };
+        "create:/x",           "create:/usr/x",     "create:/etc/x",     "create:/dev/x",
+        "create:/run/x",       "create:/var/x",     "write:/etc/passwd", "write:/etc/ld.so.cache",
+        "truncate:/etc/hosts", "remove:/etc/passwd"};
     AUTO_BOX_SPEC struct box_spec spec;
     boxtest_spec(&spec);
     spec.without = 1U << LAYER_LANDLOCK; /* the mounts alone must hold */
@@ -72,12 +77,14 @@ static void no_mount_allows_setuid_or_devices(void **state)
     AUTO_FREE char *setuid = boxtest_sh(NULL, &spec, "awk '$4 !~ /(^|,)nosuid/' /proc/self/mounts");
     assert_string_equal(setuid, "");
     AUTO_FREE char *nodev = boxtest_sh(
-        NULL, &spec, "awk '$4 !~ /(^|,)nodev/ && $2 !~ \"^/dev/[a-z]+$\" {print $2}' /proc/self/mounts");
+        NULL, &spec,
+        "awk '$4 !~ /(^|,)nodev/ && $2 !~ \"^/dev/[a-z]+$\" {print $2}' /proc/self/mounts");
     assert_string_equal(nodev, "");
-    AUTO_FREE char *proc = boxtest_sh(NULL, &spec,
-                                      "awk '$2 ~ \"^/proc/\" && $4 !~ /^ro,/' /proc/self/mounts");
+    AUTO_FREE char *proc =
+        boxtest_sh(NULL, &spec, "awk '$2 ~ \"^/proc/\" && $4 !~ /^ro,/' /proc/self/mounts");
     assert_string_equal(proc, "");
-    AUTO_FREE char *count = boxtest_sh(NULL, &spec, "grep -c ' /proc/sys proc ro,' /proc/self/mounts");
+    AUTO_FREE char *count =
+        boxtest_sh(NULL, &spec, "grep -c ' /proc/sys proc ro,' /proc/self/mounts");
     assert_string_equal(count, "1");
     AUTO_FREE char *script = xasprintf("cp /bin/true %s/t && %s/t", work, work);
     int status;
@@ -97,14 +104,16 @@ static void binds_are_shown_as_asked(void **state)
     box_spec_bind(&spec, rw, "/srv/rw", BOX_BIND_WRITE);
     box_spec_bind(&spec, file, "/srv/rw/deep/er/file", 0);
     box_spec_bind(&spec, "/nonexistent/thing", "/srv/none", BOX_BIND_OPTIONAL);
-    AUTO_FREE char *text = boxtest_sh(NULL, &spec, "cat /srv/ro/file /srv/rw/deep/er/file; ls /srv");
+    AUTO_FREE char *text =
+        boxtest_sh(NULL, &spec, "cat /srv/ro/file /srv/rw/deep/er/file; ls /srv");
     assert_string_equal(text, "hellohelloro\nrw");
     spec.without = 1U << LAYER_LANDLOCK;
     boxtest_expect(&spec, "write:/srv/ro/file", "EROFS");
     boxtest_expect(&spec, "write:/srv/rw/deep/er/file", "EROFS");
     boxtest_expect(&spec, "remove:/srv/rw/deep/er/file", "EBUSY");
     spec.without = 0;
-    AUTO_FREE char *written = boxtest_sh(NULL, &spec, "echo out > /srv/rw/new && mv /srv/rw/new /srv/rw/deep/n");
+    AUTO_FREE char *written =
+        boxtest_sh(NULL, &spec, "echo out > /srv/rw/new && mv /srv/rw/new /srv/rw/deep/n");
     AUTO_FREE char *path = fs_join(rw, "deep/n");
     AUTO_FREE char *seen = read_host(path);
     assert_string_equal(seen, "out\n");
@@ -171,8 +180,9 @@ static void the_home_is_private(void **state)
     boxtest_spec(&spec);
     spec.home = xstrdup(home);
     spec.home_inside = xstrdup("/home/person");
-    AUTO_FREE char *seen =
-        boxtest_sh(NULL, &spec, "ls -A /home/person; touch /home/person/t; getent passwd $(id -u) | cut -d: -f6");
+    AUTO_FREE char *seen = boxtest_sh(
+        NULL, &spec,
+        "ls -A /home/person; touch /home/person/t; getent passwd $(id -u) | cut -d: -f6");
     assert_string_equal(seen, "/home/person");
     AUTO_FREE char *path = fs_join(home, "t");
     assert_true(fs_exists(path));
@@ -185,7 +195,8 @@ static void a_home_in_memory(void **state)
     boxtest_spec(&spec);
     spec.home_inside = xstrdup("/home/person");
     AUTO_FREE char *seen = boxtest_sh(
-        NULL, &spec, "cd /home/person && ls -A && touch t && stat -c %a . && df --output=fstype . | tail -1");
+        NULL, &spec,
+        "cd /home/person && ls -A && touch t && stat -c %a . && df --output=fstype . | tail -1");
     assert_string_equal(seen, "755\ntmpfs");
 }
 
@@ -213,7 +224,8 @@ static void an_overlay_keeps_its_base(void **state)
     boxtest_spec(&spec);
     spec.overlay = (struct box_overlay){l.lower, l.upper, l.work, xstrdup("/home/person/tree")};
     AUTO_FREE char *seen = boxtest_sh(
-        NULL, &spec, "cd /home/person/tree && cat file && echo new > file && ls -A / | grep -c '^[.]'; true");
+        NULL, &spec,
+        "cd /home/person/tree && cat file && echo new > file && ls -A / | grep -c '^[.]'; true");
     assert_string_equal(seen, "base0");
     AUTO_FREE char *old_text = read_host(base);
     AUTO_FREE char *new_text = read_host(changed);
@@ -247,8 +259,8 @@ static void an_unwritable_upper_is_an_error(void **state)
     AUTO_FREE char *upper = l.upper;
     AUTO_FREE char *work = l.work;
     boxtest_spec(&spec);
-    spec.overlay = (struct box_overlay){l.lower, xstrdup("/usr/lib"), xstrdup("/usr/share"),
-                                        xstrdup("/tree")};
+    spec.overlay =
+        (struct box_overlay){l.lower, xstrdup("/usr/lib"), xstrdup("/usr/share"), xstrdup("/tree")};
     boxtest_expect_failure(&err, &spec);
     assert_non_null(strstr(err.text, "overlay of the worktree is read-only"));
 }
@@ -275,20 +287,18 @@ static void sources_below_a_closed_folder(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(host_files_are_absent),
-        cmocka_unit_test(the_system_is_read_only),
-        cmocka_unit_test(no_mount_allows_setuid_or_devices),
-        cmocka_unit_test(binds_are_shown_as_asked),
-        cmocka_unit_test(an_absent_bind_is_an_error),
-        cmocka_unit_test(masks_cover),
-        cmocka_unit_test(a_planted_link_is_refused),
-        cmocka_unit_test(the_home_is_private),
-        cmocka_unit_test(a_home_in_memory),
-        cmocka_unit_test(an_overlay_keeps_its_base),
-        cmocka_unit_test(an_overlay_without_upper_is_read_only),
-        cmocka_unit_test(an_unwritable_upper_is_an_error),
-        cmocka_unit_test(sources_below_a_closed_folder),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(host_files_are_absent),
+                                       cmocka_unit_test(the_system_is_read_only),
+                                       cmocka_unit_test(no_mount_allows_setuid_or_devices),
+                                       cmocka_unit_test(binds_are_shown_as_asked),
+                                       cmocka_unit_test(an_absent_bind_is_an_error),
+                                       cmocka_unit_test(masks_cover),
+                                       cmocka_unit_test(a_planted_link_is_refused),
+                                       cmocka_unit_test(the_home_is_private),
+                                       cmocka_unit_test(a_home_in_memory),
+                                       cmocka_unit_test(an_overlay_keeps_its_base),
+                                       cmocka_unit_test(an_overlay_without_upper_is_read_only),
+                                       cmocka_unit_test(an_unwritable_upper_is_an_error),
+                                       cmocka_unit_test(sources_below_a_closed_folder)};
     return boxtest_main("view", tests, ARRAY_LEN(tests));
 }

@@ -68,7 +68,8 @@ static char *plan_for(const struct tree *t, int64_t memory_bytes, int64_t pids)
         if (strncmp(first, t->dir, strlen(t->dir)) == 0)
             first += strlen(t->dir);
         if (s->kind != PLAN_LIMITS)
-            buf_addf(&text, "%s=%s%s\n", first, plan_text(s, 1), s->flags & PLAN_OPTIONAL ? "?" : "");
+            buf_addf(&text, "%s=%s%s\n", first, plan_text(s, 1),
+                     s->flags & PLAN_OPTIONAL ? "?" : "");
     }
     return buf_steal(&text);
 }
@@ -81,7 +82,8 @@ static void no_limit_needs_no_group(void **state)
     assert_string_equal(plan, "");
 }
 
-static const char v2_values[] = "memory.max=1048576\nmemory.swap.max=0?\nmemory.oom.group=1?\npids.max=11\n";
+static const char v2_values[] =
+    "memory.max=1048576\nmemory.swap.max=0?\nmemory.oom.group=1?\npids.max=11\n";
 
 static void version_2_delegated_to_the_parent(void **state)
 {
@@ -91,7 +93,8 @@ static void version_2_delegated_to_the_parent(void **state)
     put(t, "user.slice/cgroup.subtree_control", "cpu memory pids\n");
     put(t, "user.slice/app.scope/cgroup.procs", "");
     AUTO_FREE char *missing = fs_join(t->dir, "user.slice/app.scope/cgroup.subtree_control");
-    assert_int_equal(mkdir(missing, 0755), 0); /* writing there fails, as it does with processes inside */
+    assert_int_equal(mkdir(missing, 0755),
+                     0); /* writing there fails, as it does with processes inside */
     AUTO_FREE char *plan = plan_for(t, 1 << 20, 10);
     AUTO_FREE char *expected = xasprintf("/user.slice=cgroup v2 memory, pids\n%s", v2_values);
     assert_string_equal(plan, expected);
@@ -139,7 +142,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(version_2_delegated_to_the_parent, set_up, tear_down),
         cmocka_unit_test_setup_teardown(version_2_delegated_to_ourselves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(version_1_beside_a_bare_version_2, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nothing_delegated_is_no_group, set_up, tear_down),
-    };
+        cmocka_unit_test_setup_teardown(nothing_delegated_is_no_group, set_up, tear_down)};
     return cmocka_run_group_tests_name("cgroup", tests, NULL, NULL);
 }

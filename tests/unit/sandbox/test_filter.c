@@ -14,11 +14,11 @@
 #include <sys/syscall.h>
 
 #include "runner/base/mem.h"
-#include "sandbox_filter.h"
+#include <sandbox_filter.h>
 
 /*
- * The generated program, run here instruction by instruction: every answer for every number, which a test of
- * real calls could not ask for.
+ * The generated program, run here instruction by instruction: every answer for every number, which
+ * a test of real calls could not ask for.
  */
 
 #if defined(__x86_64__)
@@ -113,13 +113,37 @@ static void every_number_has_a_cheap_answer(void **state)
 static void ordinary_calls_pass(void **state)
 {
     (void)state;
-    static const long calls[] = {
-        SYS_read, SYS_write, SYS_openat, SYS_execve, SYS_execveat, SYS_mmap, SYS_futex, SYS_wait4,
-        SYS_kill, SYS_getrandom, SYS_memfd_create, SYS_copy_file_range, SYS_statx, SYS_prctl, SYS_seccomp,
-        SYS_rseq, SYS_landlock_create_ruleset, SYS_openat2, SYS_close_range, SYS_pidfd_open,
-        SYS_inotify_init1, SYS_epoll_pwait2, SYS_sched_setaffinity, SYS_name_to_handle_at, SYS_mknodat,
-        SYS_fchmodat, SYS_setxattr, SYS_flock, SYS_bind, SYS_accept4, 462,
-    };
+    static const long calls[] = {SYS_read,
+                                 SYS_write,
+                                 SYS_openat,
+                                 SYS_execve,
+                                 SYS_execveat,
+                                 SYS_mmap,
+                                 SYS_futex,
+                                 SYS_wait4,
+                                 SYS_kill,
+                                 SYS_getrandom,
+                                 SYS_memfd_create,
+                                 SYS_copy_file_range,
+                                 SYS_statx,
+                                 SYS_prctl,
+                                 SYS_seccomp,
+                                 SYS_rseq,
+                                 SYS_landlock_create_ruleset,
+                                 SYS_openat2,
+                                 SYS_close_range,
+                                 SYS_pidfd_open,
+                                 SYS_inotify_init1,
+                                 SYS_epoll_pwait2,
+                                 SYS_sched_setaffinity,
+                                 SYS_name_to_handle_at,
+                                 SYS_mknodat,
+                                 SYS_fchmodat,
+                                 SYS_setxattr,
+                                 SYS_flock,
+                                 SYS_bind,
+                                 SYS_accept4,
+                                 462};
     for (size_t i = 0; i < ARRAY_LEN(calls); i++)
         assert_int_equal(answer(calls[i], 0, 0, 0), SECCOMP_RET_ALLOW);
 }
@@ -128,8 +152,8 @@ static void arguments_decide(void **state)
 {
     (void)state;
     static const uint64_t high = 1ULL << 32; /* the kernel does not look there */
-    static const int namespaces[] = {CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET,
-                                     CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP};
+    static const int namespaces[] = {CLONE_NEWNS,  CLONE_NEWUSER, CLONE_NEWPID,   CLONE_NEWNET,
+                                     CLONE_NEWIPC, CLONE_NEWUTS,  CLONE_NEWCGROUP};
     for (size_t i = 0; i < ARRAY_LEN(namespaces); i++) {
         uint64_t flag = (uint64_t)namespaces[i];
         assert_int_equal(answer(SYS_clone, flag | 17, 0, 0), FAILS_WITH(EPERM));
@@ -188,9 +212,8 @@ static void sockets_are_of_few_families(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(foreign_abis_are_killed),  cmocka_unit_test(every_number_has_a_cheap_answer),
-        cmocka_unit_test(ordinary_calls_pass),      cmocka_unit_test(arguments_decide),
-        cmocka_unit_test(sockets_are_of_few_families),
-    };
+        cmocka_unit_test(foreign_abis_are_killed),
+        cmocka_unit_test(every_number_has_a_cheap_answer), cmocka_unit_test(ordinary_calls_pass),
+        cmocka_unit_test(arguments_decide), cmocka_unit_test(sockets_are_of_few_families)};
     return cmocka_run_group_tests_name("filter", tests, NULL, NULL);
 }

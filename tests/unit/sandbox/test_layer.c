@@ -40,7 +40,8 @@ static void unknown_words_are_refused(void **state)
     }
 }
 
-static void set(struct layer_report *r, enum layer_id id, enum layer_state state, const char *reason)
+static void set(struct layer_report *r, enum layer_id id, enum layer_state state,
+                const char *reason)
 {
     r->layer[id].state = state;
     snprintf(r->layer[id].reason, sizeof(r->layer[id].reason), "%s", reason);
@@ -55,23 +56,22 @@ static void the_summary_names_every_layer(void **state)
     for (unsigned id = 0; id < LAYER_COUNT; id++)
         set(&report, id, LAYER_ACTIVE, "");
     layer_summary(&line, &report);
-    assert_string_equal(line.ptr,
-                        "user mount pid ipc uts net cgroup limits caps landlock seccomp pty active");
+    assert_string_equal(
+        line.ptr, "user mount pid ipc uts net cgroup limits caps landlock seccomp pty active");
     set(&report, LAYER_LIMITS, LAYER_DEGRADED, "no cgroup");
     set(&report, LAYER_LANDLOCK, LAYER_UNAVAILABLE, "");
     buf_clear(&line);
     buf_adds(&line, "layers: ");
     layer_summary(&line, &report);
-    assert_string_equal(line.ptr, "layers: user mount pid ipc uts net cgroup caps seccomp pty active; "
-                                  "limits degraded (no cgroup); landlock unavailable");
+    assert_string_equal(line.ptr,
+                        "layers: user mount pid ipc uts net cgroup caps seccomp pty active; "
+                        "limits degraded (no cgroup); landlock unavailable");
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_round_trip),
-        cmocka_unit_test(unknown_words_are_refused),
-        cmocka_unit_test(the_summary_names_every_layer),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names_round_trip),
+                                       cmocka_unit_test(unknown_words_are_refused),
+                                       cmocka_unit_test(the_summary_names_every_layer)};
     return cmocka_run_group_tests_name("layer", tests, NULL, NULL);
 }

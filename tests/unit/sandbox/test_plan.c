@@ -133,10 +133,9 @@ static void refuse_spec(const struct box_spec *spec, enum err_code code, const c
 static void paths_mean_one_thing(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {
-        "relative", "", "/a/../b", "/a/./b", "/a//b", "/..", "/a/b/..", "/.", "//a", "/srv/",
-        "/", "/proc", "/proc/self", "/dev", "/dev/pts",
-    };
+    static const char *const wrong[] = {"relative", "",        "/a/../b",    "/a/./b", "/a//b",
+                                        "/..",      "/a/b/..", "/.",         "//a",    "/srv/",
+                                        "/",        "/proc",   "/proc/self", "/dev",   "/dev/pts"};
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         AUTO_BOX_SPEC struct box_spec spec;
         good_spec(&spec);
@@ -193,9 +192,8 @@ static void specs_that_cannot_be(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_round_trip),     cmocka_unit_test(malformed_plans_are_refused),
+        cmocka_unit_test(steps_round_trip), cmocka_unit_test(malformed_plans_are_refused),
         cmocka_unit_test(another_version_is_refused), cmocka_unit_test(paths_mean_one_thing),
-        cmocka_unit_test(specs_that_cannot_be),
-    };
+        cmocka_unit_test(specs_that_cannot_be)};
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

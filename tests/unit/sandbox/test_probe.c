@@ -1,4 +1,4 @@
-#include "boxtest.h"
+#include "tests/unit/sandbox/boxtest.h"
 
 #include <string.h>
 
@@ -26,7 +26,8 @@ static void every_layer_is_proved(void **state)
         assert_string_equal(jx_str(layer, "state", ""), layer_state_name(report.layer[i].state));
         if (strcmp(jx_str(layer, "state", ""), "active") != 0 && strcmp(name, "limits") != 0)
             fail_msg("%s: %s, %s", name, proof, jx_str(layer, "reason", ""));
-        /* Where the caller is at the root of every hierarchy, the cgroup layer changes nothing to be seen. */
+        /* Where the caller is at the root of every hierarchy, the cgroup layer changes nothing to
+         * be seen. */
         if (!strstr(proof, "without the layer: ") && strcmp(name, "cgroup") != 0)
             fail_msg("%s: %s", name, proof);
     }
@@ -42,7 +43,8 @@ static void a_launcher_that_does_not_work_is_told(void **state)
         fail_msg("%s", err.text);
     const json_t *layer;
     size_t i;
-    json_array_foreach(jx_arr(result, "layers"), i, layer) {
+    json_array_foreach(jx_arr(result, "layers"), i, layer)
+    {
         assert_string_equal(jx_str(layer, "state", ""), "unavailable");
         assert_non_null(strstr(jx_str(layer, "reason", ""), "launcher"));
     }
@@ -50,9 +52,7 @@ static void a_launcher_that_does_not_work_is_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layer_is_proved),
-        cmocka_unit_test(a_launcher_that_does_not_work_is_told),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_layer_is_proved),
+                                       cmocka_unit_test(a_launcher_that_does_not_work_is_told)};
     return boxtest_main("probe", tests, ARRAY_LEN(tests));
 }

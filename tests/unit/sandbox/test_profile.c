@@ -69,7 +69,8 @@ static void link_to(const struct person *p, const char *name, const char *target
         fail_msg("cannot link %s", path);
 }
 
-/* The roots found for a PATH of folders below the home, as "inside" or "host>inside", without the home's path. */
+/* The roots found for a PATH of folders below the home, as "inside" or "host>inside", without the
+ * home's path. */
 static char *roots_of(const struct person *p, const char *folders)
 {
     struct toolchains t;
@@ -112,7 +113,8 @@ static void nvm(void **state)
 static void fnm_through_a_link_outside(void **state)
 {
     program(*state, ".local/share/fnm/node-versions/v20/installation/bin/node");
-    link_to(*state, "run/fnm_multishells/77_1", "../../.local/share/fnm/node-versions/v20/installation");
+    link_to(*state, "run/fnm_multishells/77_1",
+            "../../.local/share/fnm/node-versions/v20/installation");
     expect_roots(state, "run/fnm_multishells/77_1/bin",
                  ".local/share/fnm/node-versions/v20/installation\n"
                  ".local/share/fnm/node-versions/v20/installation>run/fnm_multishells/77_1\n");
@@ -142,7 +144,8 @@ static void local_bin_and_what_its_links_lead_to(void **state)
     link_to(*state, ".local/bin/claude", "../share/claude/versions/2.1.332");
     program(*state, ".local/share/pipx/venvs/black/bin/black");
     link_to(*state, ".local/bin/black", "../share/pipx/venvs/black/bin/black");
-    link_to(*state, ".local/share/pipx/venvs/black/bin/python", "../../../../../../.pyenv/versions/3.12/bin/python");
+    link_to(*state, ".local/share/pipx/venvs/black/bin/python",
+            "../../../../../../.pyenv/versions/3.12/bin/python");
     program(*state, ".pyenv/versions/3.12/bin/python");
     link_to(*state, ".local/bin/gone", "nowhere");
     link_to(*state, ".local/bin/sh", "/bin/sh");
@@ -166,11 +169,22 @@ static void the_home_itself_is_never_shown(void **state)
 static void only_named_variables_pass(void **state)
 {
     (void)state;
-    static const char *const env[] = {
-        "PATH=/usr/bin", "LC_TIME=C", "LC_=x", "TZ=UTC", "AWS_SECRET_ACCESS_KEY=k", "GITHUB_TOKEN=t",
-        "SSH_AUTH_SOCK=/x", "DBUS_SESSION_BUS_ADDRESS=x", "XDG_RUNTIME_DIR=/run/user/1", "PATHX=1",
-        "LD_PRELOAD=x.so", "novalue", "HOME=/h", "ANTHROPIC_API_KEY=k", "CMAKE_GENERATOR=Ninja", NULL,
-    };
+    static const char *const env[] = {"PATH=/usr/bin",
+                                      "LC_TIME=C",
+                                      "LC_=x",
+                                      "TZ=UTC",
+                                      "AWS_SECRET_ACCESS_KEY=k",
+                                      "GITHUB_TOKEN=t",
+                                      "SSH_AUTH_SOCK=/x",
+                                      "DBUS_SESSION_BUS_ADDRESS=x",
+                                      "XDG_RUNTIME_DIR=/run/user/1",
+                                      "PATHX=1",
+                                      "LD_PRELOAD=x.so",
+                                      "novalue",
+                                      "HOME=/h",
+                                      "ANTHROPIC_API_KEY=k",
+                                      "CMAKE_GENERATOR=Ninja",
+                                      NULL};
     AUTO_STRV struct strv in = STRV_INIT;
     AUTO_STRV struct strv out = STRV_INIT;
     strv_push_all(&in, (char *const *)(uintptr_t)env);
@@ -220,7 +234,8 @@ static void a_home_can_be_in_memory(void **state)
 static void odd_homes_are_replaced(void **state)
 {
     const struct person *p = *state;
-    static const char *const odd[] = {"/", "", "relative", "/usr/home", "/etc", "//x", "/a/../b", "/x/"};
+    static const char *const odd[] = {"/",    "",    "relative", "/usr/home",
+                                      "/etc", "//x", "/a/../b",  "/x/"};
     for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
         struct err err = ERR_INIT;
         AUTO_STRV struct strv env = STRV_INIT;
@@ -243,7 +258,6 @@ int main(void)
         cmocka_unit_test(only_named_variables_pass),
         cmocka_unit_test_setup_teardown(the_profile_fills_a_spec, set_up, tear_down),
         cmocka_unit_test(a_home_can_be_in_memory),
-        cmocka_unit_test_setup_teardown(odd_homes_are_replaced, set_up, tear_down),
-    };
+        cmocka_unit_test_setup_teardown(odd_homes_are_replaced, set_up, tear_down)};
     return cmocka_run_group_tests_name("profile", tests, NULL, NULL);
 }
