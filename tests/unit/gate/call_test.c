@@ -227,11 +227,13 @@ static void digests_ignore_the_order_of_arguments(void **state)
     assert_string_equal(digests[0], digests[1]);
 }
 
-#define EDIT_IN(tree, file)                                                                        \
-    "{\"v\":1,\"source\":\"h\",\"agent\":\"a\",\"tool\":\"Edit\",\"cwd\":\"" tree "\",\"worktree\":\"" tree "\","    \
+#define EDIT_IN(tree, file)                                                       \
+    "{\"v\":1,\"source\":\"h\",\"agent\":\"a\",\"tool\":\"Edit\",\"cwd\":\"" tree \
+    "\",\"worktree\":\"" tree "\","                                               \
     "\"args\":{\"path\":\"" file "\"}}"
 
-/* The same edit in two worktrees is one action; a neighbour's path, or the mark itself, is not taken for it. */
+/* The same edit in two worktrees is one action; a neighbour's path, or the mark itself, is not
+ * taken for it. */
 static void actions_are_equal_across_worktrees(void **state)
 {
     static const struct {
@@ -239,7 +241,8 @@ static void actions_are_equal_across_worktrees(void **state)
         bool is_equal;
     } cases[] = {
         {EDIT_IN("/s/3.1/tree", "/s/3.1/tree/x"), EDIT_IN("/s/3.2/tree", "/s/3.2/tree/x"), true},
-        {EDIT_IN("/s/3.1/tree", "cd /s/3.1/tree && make"), EDIT_IN("/s/3.2/tree", "cd /s/3.2/tree && make"), true},
+        {EDIT_IN("/s/3.1/tree", "cd /s/3.1/tree && make"),
+         EDIT_IN("/s/3.2/tree", "cd /s/3.2/tree && make"), true},
         {EDIT_IN("/s/3.1/tree", "/s/3.1/tree/x"), EDIT_IN("/s/3.2/tree", "/s/3.1/tree/x"), false},
         {EDIT_IN("/s/3.1/tree", "/s/3.1/tree2/x"), EDIT_IN("/s/3.2/tree", "/s/3.2/tree2/x"), false},
         {EDIT_IN("/s/3.1/tree", "/s/3.1/tree/x"), EDIT_IN("/s/3.1/tree", "\\u0001w/x"), false},

@@ -44,6 +44,12 @@ static const struct {
     {"a^b", NULL},
     {"a &", NULL},
     {"a\n;b", NULL},
+    {"a & b", NULL},
+    {"X=1 a", NULL},
+    {"a= b", NULL},
+    {"b && X=1 a", NULL},
+    {"%1", NULL},
+    {"'a' b", NULL},
 };
 
 static void show(struct buf *out, const struct shellwords *s)

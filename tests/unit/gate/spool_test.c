@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "gate/spool.h"
+#include "runner/base/digest.h"
 #include "runner/base/fs.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
@@ -250,6 +251,24 @@ static void finds_a_forged_record(void **state)
     expect_broken(p, "record 2 does not follow");
 }
 
+/* Number 1 that claims to follow something is no first record, however well it is hashed. */
+static void begins_with_nothing_before_it(void **state)
+{
+    struct place *p = *state;
+    char hash[DIGEST_HEX_SIZE];
+    AUTO_BUF struct buf canonical = BUF_INIT;
+    AUTO_BUF struct buf line = BUF_INIT;
+    AUTO_JSON json_t *record =
+        json_pack("{s:i, s:i, s:s, s:s}", "seq", 1, "at_ms", 5, "prev", "abc", "r", "note");
+    jx_canonical(&canonical, record);
+    digest_bytes(hash, canonical.ptr, canonical.len);
+    jx_set_str(record, "hash", hash);
+    jx_dump(&line, record);
+    buf_addch(&line, '\n');
+    write_all(p, line.ptr, line.len);
+    expect_broken(p, "record 1 does not follow");
+}
+
 static void denies_when_full(void **state)
 {
     struct place *p = *state;
@@ -325,29 +344,76 @@ static void trims_the_front(void **state)
     assert_int_equal(replay(p, 11).n, 2);
 }
 
-/* A full disk, by the limit of a file's size: the record is refused, what was there stays. */
+/* In a child: a full disk, by the limit of a file's size. The record is refused, what was there
+ * stays, and with room again the next record follows it. */
+static int meet_a_full_disk(const struct place *p)
+{
+    struct spool *s;
+    struct err err = ERR_INIT;
+    int64_t seq;
+    AUTO_JSON json_t *record = json_pack("{s:s, s:i}", "r", "note", "value", 4);
+    struct rlimit limit;
+    signal(SIGXFSZ, SIG_IGN);
+    if (!spool_open(&s, p->dirfd, &err) || getrlimit(RLIMIT_FSIZE, &limit) != 0)
+        return 1;
+    limit.rlim_cur = (rlim_t)spool_size_bytes(s) + 10;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    if (spool_append(s, record, &seq, &err) || err.code != ERR_SYS || spool_last_seq(s) != 3)
+        return 2;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    if (!spool_append(s, record, &seq, &err) || seq != 4)
+        return 3;
+    spool_close(s);
+    return 0;
+}
+
 static void survives_a_full_disk(void **state)
 {
     struct place *p = *state;
     fill(p, 3);
     pid_t pid = fork();
-    if (pid == 0) {
-        struct spool *s;
-        struct err err = ERR_INIT;
-        int64_t seq;
-        AUTO_JSON json_t *record = json_pack("{s:s}", "r", "note");
-        signal(SIGXFSZ, SIG_IGN);
-        bool opened = spool_open(&s, p->dirfd, &err);
-        struct rlimit limit = {(rlim_t)spool_size_bytes(s) + 10, (rlim_t)spool_size_bytes(s) + 10};
-        setrlimit(RLIMIT_FSIZE, &limit);
-        bool refused = opened && !spool_append(s, record, &seq, &err) && err.code == ERR_SYS;
-        _exit(refused && spool_last_seq(s) == 3 ? 0 : 1);
-    }
+    if (pid == 0)
+        _exit(meet_a_full_disk(p));
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    fill(p, 1);
     assert_int_equal(replay(p, 0).n, 4);
+}
+
+/* The linker puts this between the spool and libc (--wrap=fdatasync). */
+static int syncs, sync_fails;
+int __real_fdatasync(int fd);
+int __wrap_fdatasync(int fd);
+int __wrap_fdatasync(int fd)
+{
+    syncs++;
+    if (!sync_fails)
+        return __real_fdatasync(fd);
+    errno = EIO;
+    return -1;
+}
+
+/* After a failed sync nobody knows what is on the disk: no record is taken any more. */
+static void syncs_each_record(void **state)
+{
+    struct place *p = *state;
+    struct spool *s = open_spool(p);
+    struct err err = ERR_INIT;
+    int64_t seq;
+    AUTO_JSON json_t *record = json_pack("{s:s}", "r", "note");
+    syncs = 0;
+    append(s, 1);
+    append(s, 2);
+    assert_int_equal(syncs, 2);
+    sync_fails = 1;
+    assert_false(spool_append(s, record, &seq, &err));
+    assert_int_equal(err.sys_errno, EIO);
+    sync_fails = 0;
+    assert_false(spool_append(s, record, &seq, &err));
+    assert_false(spool_trim(s, 1, &err));
+    spool_close(s);
+    spool_close(open_spool(p));
 }
 
 /* A writer is killed at any moment: what it told to be written is there, and the file opens. */
@@ -404,6 +470,8 @@ int main(void)
         SPOOL_TEST(refuses_a_record_beyond_a_line),
         SPOOL_TEST(trims_the_front),
         SPOOL_TEST(survives_a_full_disk),
+        SPOOL_TEST(syncs_each_record),
+        SPOOL_TEST(begins_with_nothing_before_it),
         SPOOL_TEST(survives_kill_while_appending),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
