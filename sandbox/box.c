@@ -197,7 +197,7 @@ bool box_launcher_start(struct box_launcher *ret, const char *path, const int st
                         struct err *err)
 {
     AUTO_START struct start s = {-1, -1, -1, -1, {-1, -1, -1}};
-    pid_t pid;
+    pid_t pid = -1;
     if (!start_open(&s, std_fds, err) || !start_launcher(&pid, &s, path, err))
         return false;
     *ret = (struct box_launcher){

@@ -1,6 +1,8 @@
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runner/attempt/account.h"
@@ -98,6 +100,21 @@ static bool show_work(struct box_spec *spec, const struct box_options *o, const 
     return true;
 }
 
+/* Started by root, the box is another account, and a folder of root's own is read-only for it. */
+static void note_unwritable(const struct box_spec *spec, const struct account *account)
+{
+    struct stat st;
+    if (!account->is_other || stat(spec->cwd, &st) != 0)
+        return;
+    mode_t bit = st.st_uid == spec->uid ? S_IWUSR : st.st_gid == spec->gid ? S_IWGRP : S_IWOTH;
+    if (!(st.st_mode & bit))
+        fprintf(
+            stderr,
+            "headgate: note: the account of the box (box.user, uid %u) cannot write the current "
+            "folder\n",
+            spec->uid);
+}
+
 struct request {
     const struct box_options *options;
     const struct strv *command;
@@ -120,6 +137,7 @@ static bool describe(struct box_spec *spec, void *arg, struct err *err)
     /* In memory: it costs no folder on a disk, and nothing of it can be left behind. */
     if (!profile_apply(spec, &env, person_home, NULL, err) || !show_work(spec, o, person_home, err))
         return false;
+    note_unwritable(spec, &account);
     strv_push_all(&spec->argv, strv_array(r->command));
     strv_push_all(&spec->listen_ports, strv_array(&o->services));
     spec->limits.memory_bytes = o->memory_bytes;
