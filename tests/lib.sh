@@ -137,6 +137,12 @@ state_of() { headgate show "$1" --json | jq -r '.attempts[0].state'; }
 outcome_of() { headgate show "$1" --json | jq -r '.attempts[0].outcome'; }
 is_done() { [ "$(state_of "$1")" = done ]; }
 is_running() { [ "$(state_of "$1")" = running ]; }
+# left_of ATTEMPT: processes of its box, by their environment (scripts of several worlds run at once).
+left_of() { grep -lz "^HEADGATE_WORKTREE=$WORLD/.*/$1/tree\$" /proc/[0-9]*/environ 2>/dev/null || :; }
+# as_box COMMAND...: as the account that boxes run as; another one's writes do not fit into their user namespace.
+as_box() {
+    if [ "$(id -u)" = 0 ]; then setpriv --reuid=headgate --regid=headgate --clear-groups "$@"; else "$@"; fi
+}
 # gone PID: it does not exist, or is only waiting for whoever inherited it to look.
 gone() { ! grep -Eq '^State:[[:space:]]+[A-WY]' "/proc/$1/status" 2>/dev/null; }
 # last_run: number of the newest run.

@@ -5,7 +5,6 @@
 make_repo "$WORLD/repo"
 cd "$WORLD/repo"
 git config --file "$XDG_CONFIG_HOME/headgate/config" run.grace 300
-left_of() { grep -lzx "HEADGATE_ATTEMPT=$1" /proc/[0-9]*/environ 2>/dev/null || :; }
 
 run_agent --ladder auto --detach -- 'ignore-term
 ungated echo work >work.txt

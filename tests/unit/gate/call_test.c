@@ -246,6 +246,10 @@ static void actions_are_equal_across_worktrees(void **state)
         {EDIT_IN("/s/3.1/tree", "/s/3.1/tree/x"), EDIT_IN("/s/3.2/tree", "/s/3.1/tree/x"), false},
         {EDIT_IN("/s/3.1/tree", "/s/3.1/tree2/x"), EDIT_IN("/s/3.2/tree", "/s/3.2/tree2/x"), false},
         {EDIT_IN("/s/3.1/tree", "/s/3.1/tree/x"), EDIT_IN("/s/3.1/tree", "\\u0001w/x"), false},
+        {EDIT_IN("/s/3.1/tree", "/x/s/3.1/tree/x"), EDIT_IN("/s/3.2/tree", "/x/s/3.2/tree/x"),
+         false},
+        {EDIT_IN("/s/3.1/tree", "a=/s/3.1/tree:b"), EDIT_IN("/s/3.2/tree", "a=/s/3.2/tree:b"),
+         true},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

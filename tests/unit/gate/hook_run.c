@@ -1,4 +1,4 @@
-#include "hook_run.h"
+#include "tests/unit/gate/hook_run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

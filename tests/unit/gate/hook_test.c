@@ -19,8 +19,8 @@
 #include "runner/base/jx.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
-#include "hook_run.h"
-#include "scratch.h"
+#include "tests/unit/gate/hook_run.h"
+#include "tests/unit/gate/scratch.h"
 
 static const char plain_call[] = "{\"tool\":\"shell\",\"args\":{\"command\":\"ls\"}}";
 static const char claude_call[] = "{\"session_id\":\"s\",\"cwd\":\"/"

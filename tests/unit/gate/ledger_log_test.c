@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "runner/base/mem.h"
-#include "store.h"
+#include "tests/unit/gate/store.h"
 
 static struct err err;
 

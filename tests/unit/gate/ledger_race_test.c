@@ -19,7 +19,7 @@
 
 #include "runner/base/clock.h"
 #include "runner/base/mem.h"
-#include "store.h"
+#include "tests/unit/gate/store.h"
 
 enum { CALLS = 10000, DECIDERS = 2, CHUNK = 50 };
 

@@ -9,7 +9,7 @@
 
 #include "runner/base/clock.h"
 #include "runner/base/mem.h"
-#include "store.h"
+#include "tests/unit/gate/store.h"
 
 enum { NOW_MS = 2000 };
 

@@ -134,8 +134,7 @@ static const struct {
     {"claude", "Write", FILE_("~/.claude/settings.json"), "---", "floor"},
     {"claude", "Write", FILE_("/home/u/.codex/hooks.json"), "---", "floor"},
     {"claude", "Write", FILE_("/home/u/.config/opencode/opencode.json"), "---", "floor"},
-    {"claude", "Write", FILE_("/run/headgate/gate.sock"), "---", "floor"},
-};
+    {"claude", "Write", FILE_("/run/headgate/gate.sock"), "---", "floor"}, };
 
 static void without_rules(void **state)
 {

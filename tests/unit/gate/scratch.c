@@ -1,4 +1,4 @@
-#include "scratch.h"
+#include "tests/unit/gate/scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -18,7 +18,7 @@
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/base/proc.h"
-#include "scratch.h"
+#include "tests/unit/gate/scratch.h"
 
 enum { STRINGS = 400 };
 

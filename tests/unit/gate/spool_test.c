@@ -20,7 +20,7 @@
 #include "runner/base/fs.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
-#include "scratch.h"
+#include "tests/unit/gate/scratch.h"
 
 struct place {
     char *path;

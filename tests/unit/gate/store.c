@@ -1,4 +1,4 @@
-#include "store.h"
+#include "tests/unit/gate/store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
-#include "scratch.h"
+#include "tests/unit/gate/scratch.h"
 
 struct db *store_connect(const struct store *s)
 {

@@ -24,7 +24,7 @@ static void knows_tools_by_agent(void **state)
         {"gemini", "replace", TOOL_EDIT},       {"qwen", "run_shell_command", TOOL_SHELL},
         {"opencode", "webfetch", TOOL_NETWORK}, {"command", "shell", TOOL_SHELL},
         {"command", "Bash", TOOL_SHELL},        {"anything", "write", TOOL_EDIT},
-        {"codex", "read", TOOL_READ},           {"claude", "bash", TOOL_OTHER},
+        {"codex", "read", TOOL_READ},           {"claude", "bash", TOOL_SHELL},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (tool_kind_of(rows[i].agent, rows[i].tool) != rows[i].kind)

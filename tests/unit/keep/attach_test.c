@@ -13,7 +13,7 @@
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/keep/ring.h"
-#include "world.h"
+#include "tests/unit/keep/world.h"
 
 struct client {
     struct sync_conn conn;

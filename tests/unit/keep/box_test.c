@@ -16,7 +16,7 @@
 #include "runner/base/clock.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
-#include "world.h"
+#include "tests/unit/keep/world.h"
 
 /* Processes that want to stay: in sessions of their own, orphaned twice, deaf to signals; each
  * holds the FIFO open. */

@@ -12,7 +12,7 @@
 #include "gate/call.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
-#include "world.h"
+#include "tests/unit/keep/world.h"
 
 #define ASK "keep_caller call Write '{\"file_path\":\"/w/f\",\"content\":\"x\"}'"
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
-#include "world.h"
+#include "tests/unit/keep/world.h"
 
 static void all_is_on_record_after_the_end(void **state)
 {

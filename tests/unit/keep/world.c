@@ -1,4 +1,4 @@
-#include "world.h"
+#include "tests/unit/keep/world.h"
 
 #include <dirent.h>
 #include <errno.h>

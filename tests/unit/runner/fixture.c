@@ -1,4 +1,4 @@
-#include "fixture.h"
+#include "tests/unit/runner/fixture.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -21,7 +21,7 @@
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
 #include "runner/wire/socket.h"
-#include "world.h"
+#include "tests/unit/runner/world.h"
 
 enum { WAIT_MS = 20 * 1000 };
 

@@ -19,7 +19,7 @@
 #include "runner/base/mem.h"
 #include "runner/base/proc.h"
 #include "runner/server/server.h"
-#include "world.h"
+#include "tests/unit/runner/world.h"
 
 static void greets_and_knows_itself(void **state)
 {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "fixture.h"
+#include "tests/unit/runner/fixture.h"
 #include "gate/ledger.h"
 #include "runner/base/mem.h"
 

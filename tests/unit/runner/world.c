@@ -1,4 +1,4 @@
-#include "world.h"
+#include "tests/unit/runner/world.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "fixture.h"
+#include "tests/unit/runner/fixture.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/base/proc.h"

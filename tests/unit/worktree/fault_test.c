@@ -2,7 +2,7 @@
  * One fault at a time at every step of every operation: as an error, and as a crash that is
  * recovered from. Then nothing is left behind, nothing is lost, and nothing else was touched.
  */
-#include "fixture.h"
+#include "tests/unit/worktree/fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

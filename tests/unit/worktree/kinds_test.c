@@ -1,7 +1,7 @@
 /*
  * Attempts in repositories of every kind, as every kind of user, and many at one moment.
  */
-#include "fixture.h"
+#include "tests/unit/worktree/fixture.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "fixture.h"
+#include "tests/unit/worktree/fixture.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * What an attempt starts with, and what it must not get.
  */
-#include "fixture.h"
+#include "tests/unit/worktree/fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
