@@ -8,10 +8,10 @@
  * the ledger then turns it into a one-shot grant.
  *
  * The action digest (tool, canonical arguments, folder) groups equal calls and is what one-shot
- * grants bind to; in it the attempt's worktree has one name, so that the same edit in eight worktrees
- * is the same action. The call digest (attempt, local number, source, agent, session, call id,
- * subagent, action) is what a decision binds to: a person decides exactly the call that was shown.
- * Pure.
+ * grants bind to; in it the attempt's worktree has one name, so that the same edit in eight
+ * worktrees is the same action. The call digest (attempt, local number, source, agent, session,
+ * call id, subagent, action) is what a decision binds to: a person decides exactly the call that
+ * was shown. Pure.
  *
  * Strings here are valid UTF-8 without NUL. Whoever makes a request from raw bytes encodes them
  * with jx_bytes; from then on they are text and are never encoded again.
@@ -54,10 +54,10 @@ struct call_request {
     char *source; /* "hook" */
     char *agent;  /* "claude", "command", ... */
     char *tool;
-    json_t *args;  /* object */
-    char *cwd;     /* absolute, "" when not told */
+    json_t *args;   /* object */
+    char *cwd;      /* absolute, "" when not told */
     char *worktree; /* where the attempt's files appear, as its keeper says; "" when not told */
-    char *call_id; /* the agent's own id, "" when not told */
+    char *call_id;  /* the agent's own id, "" when not told */
     char *session;
     char *sub_id; /* "" for the parent agent */
     char *sub_type;

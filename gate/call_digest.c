@@ -11,23 +11,38 @@ static struct digest_part text_part(const char *text)
     return (struct digest_part){text, strlen(text)};
 }
 
-/* Text with the worktree's path under one name. Injective: the mark is doubled where the text holds it. */
+/* True when c could go on a path's name, so that what is beside it is another path. */
+static bool is_path_byte(char c)
+{
+    return c != '\0' &&
+           (isalnum((unsigned char)c) || strchr("._-+~", c) || (unsigned char)c >= 0x80);
+}
+
+/* True when the worktree's path stands at text[i], as a path of its own and not as part of another.
+ */
+static bool is_worktree_at(const char *text, size_t len, size_t i, const char *worktree)
+{
+    size_t path_len = strlen(worktree);
+    if (path_len < 2 || len - i < path_len || memcmp(text + i, worktree, path_len) != 0)
+        return false;
+    bool goes_on = i + path_len < len && is_path_byte(text[i + path_len]);
+    return !goes_on && (i == 0 || !is_path_byte(text[i - 1]));
+}
+
+/* Text with the worktree's path under one name. Injective: the mark is doubled where the text holds
+ * it. */
 static void add_placed(struct buf *out, const char *text, size_t len, const char *worktree)
 {
     enum { MARK = 1 };
-    size_t path_len = strlen(worktree);
     for (size_t i = 0; i < len;) {
-        size_t left = len - i;
-        char after = left > path_len ? text[i + path_len] : '\0';
-        if (path_len > 1 && left >= path_len && memcmp(text + i, worktree, path_len) == 0 &&
-            !isalnum((unsigned char)after) && !strchr("._-+", after ? after : '/')) {
+        if (is_worktree_at(text, len, i, worktree)) {
             buf_addf(out, "%cw", MARK);
-            i += path_len;
-        } else {
-            if (text[i] == MARK)
-                buf_addch(out, MARK);
-            buf_addch(out, text[i++]);
+            i += strlen(worktree);
+            continue;
         }
+        if (text[i] == MARK)
+            buf_addch(out, MARK);
+        buf_addch(out, text[i++]);
     }
 }
 
@@ -83,9 +98,10 @@ void call_digest(char ret[DIGEST_HEX_SIZE], const char *attempt, int64_t local,
     snprintf(number, sizeof(number), "%" PRId64, local);
     snprintf(depth, sizeof(depth), "%" PRId64, r->sub_depth);
     const struct digest_part parts[] = {
-        text_part(attempt),    text_part(number),     text_part(r->source), text_part(r->agent),
-        text_part(r->session), text_part(r->call_id), text_part(r->sub_id), text_part(r->sub_type),
-        text_part(depth),      text_part(action),     text_part(r->worktree),
+        text_part(attempt),   text_part(number),      text_part(r->source),
+        text_part(r->agent),  text_part(r->session),  text_part(r->call_id),
+        text_part(r->sub_id), text_part(r->sub_type), text_part(depth),
+        text_part(action),    text_part(r->worktree),
     };
     digest_parts(ret, parts, sizeof(parts) / sizeof(parts[0]));
 }

@@ -290,5 +290,8 @@ bool dialect_read(struct dialect_input *ret, const struct dialect *d, const char
 int dialect_write(struct buf *out, const struct dialect *d, const char *event,
                   const struct dialect_answer *answer)
 {
-    return find_event(d, event)->answer(out, event, answer);
+    const struct event *found = find_event(d, event);
+    if (!found || !found->answer)
+        abort(); /* not an event that dialect_read gave: no answer is better than a wrong one */
+    return found->answer(out, event, answer);
 }

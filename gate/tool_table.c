@@ -12,11 +12,11 @@ struct row {
 
 /* Any agent, scripts with headgate-hook among them; in whatever case they write it. */
 static const struct row generic[] = {
-    {"bash", TOOL_SHELL},  {"ls", TOOL_READ},
-    {"shell", TOOL_SHELL}, {"exec", TOOL_SHELL}, {"read", TOOL_READ},   {"list", TOOL_READ},
-    {"search", TOOL_READ}, {"glob", TOOL_READ},  {"grep", TOOL_READ},   {"write", TOOL_EDIT},
-    {"edit", TOOL_EDIT},   {"patch", TOOL_EDIT}, {"delete", TOOL_EDIT}, {"fetch", TOOL_NETWORK},
-    {"spawn", TOOL_SPAWN}, {"task", TOOL_SPAWN}, {"agent", TOOL_SPAWN}, {"todo", TOOL_PLAN},
+    {"bash", TOOL_SHELL},  {"ls", TOOL_READ},       {"shell", TOOL_SHELL}, {"exec", TOOL_SHELL},
+    {"read", TOOL_READ},   {"list", TOOL_READ},     {"search", TOOL_READ}, {"glob", TOOL_READ},
+    {"grep", TOOL_READ},   {"write", TOOL_EDIT},    {"edit", TOOL_EDIT},   {"patch", TOOL_EDIT},
+    {"delete", TOOL_EDIT}, {"fetch", TOOL_NETWORK}, {"spawn", TOOL_SPAWN}, {"task", TOOL_SPAWN},
+    {"agent", TOOL_SPAWN}, {"todo", TOOL_PLAN},
 };
 
 static const struct row claude[] = {
