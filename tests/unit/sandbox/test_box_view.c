@@ -1,9 +1,12 @@
 #include "tests/unit/sandbox/boxtest.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runner/base/fs.h"
@@ -283,6 +286,44 @@ static void sources_below_a_closed_folder(void **state)
     AUTO_FREE char *script = xasprintf("cat %s; echo more >> %s", file, file);
     AUTO_FREE char *seen = boxtest_sh(NULL, &spec, script);
     assert_string_equal(seen, "deep");
+}
+
+static bool write_text(const char *path, const char *text)
+{
+    AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+/* As in a container whose procfs is covered in part: a new one would uncover it, so the kernel
+ * refuses, and the host's is no substitute. */
+static void a_covered_procfs_ends_the_start(void **state)
+{
+    (void)state;
+    if (boxtest()->is_root)
+        skip();
+    AUTO_FREE char *uid_map = xasprintf("%u %u 1", boxtest()->uid, boxtest()->uid);
+    AUTO_FREE char *gid_map = xasprintf("%u %u 1", boxtest()->gid, boxtest()->gid);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct err err = ERR_INIT;
+        AUTO_BOX_SPEC struct box_spec spec;
+        boxtest_spec(&spec);
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
+            !write_text("/proc/self/setgroups", "deny") ||
+            !write_text("/proc/self/gid_map", gid_map) ||
+            !write_text("/proc/self/uid_map", uid_map) ||
+            mount("none", "/proc/irq", "tmpfs", 0, NULL) != 0)
+            _exit(77);
+        boxtest_expect_failure(&err, &spec);
+        _exit(err.code == ERR_LAYER && strstr(err.text, "procfs") ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (proc_exit_code(status) == 77) {
+        print_message("skipped: no user namespace to cover a procfs in\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
 }
 
 int main(void)
