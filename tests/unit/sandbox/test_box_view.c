@@ -340,6 +340,7 @@ int main(void)
                                        cmocka_unit_test(an_overlay_keeps_its_base),
                                        cmocka_unit_test(an_overlay_without_upper_is_read_only),
                                        cmocka_unit_test(an_unwritable_upper_is_an_error),
-                                       cmocka_unit_test(sources_below_a_closed_folder)};
+                                       cmocka_unit_test(sources_below_a_closed_folder),
+                                       cmocka_unit_test(a_covered_procfs_ends_the_start)};
     return boxtest_main("view", tests, ARRAY_LEN(tests));
 }
