@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "runner/base/clock.h"
 #include "runner/base/mem.h"
@@ -93,7 +92,7 @@ static void on_tty(uv_poll_t *poll, int status, int events)
     struct host *h = poll->data;
     unsigned char bytes[READ_BYTES];
     (void)events;
-    ssize_t n = status < 0 ? 0 : read(term_fd(), bytes, sizeof(bytes));
+    ssize_t n = status < 0 ? 0 : term_read(bytes, sizeof(bytes));
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
@@ -219,7 +218,7 @@ bool host_open(struct host *h, struct err *err)
     start_signals(h); /* before curses, which takes the signals that have no handler */
     bool is_open = term_open(err);
     if (is_open) {
-        uv_poll_init(&h->loop, &h->tty, term_fd());
+        uv_poll_init(&h->loop, &h->tty, term_waker());
         h->tty.data = h;
         uv_poll_start(&h->tty, UV_READABLE, on_tty);
         term_size(&h->desk.rows, &h->desk.cols);

@@ -28,7 +28,6 @@ struct host_control {
         char subject[64];
     } * pending;
     size_t n_pending;
-    char refusal[512]; /* why the server will not talk to us, "" when it does */
 };
 
 struct host_live {

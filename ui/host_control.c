@@ -50,11 +50,11 @@ static void fail_pending(struct host *h)
     }
 }
 
+/* A server of another version says so; what it shows stays empty. */
 static void refused(struct host *h, const json_t *msg)
 {
-    const char *why = jx_str(jx_obj(msg, "error"), "message", "the server refused");
-    fixed_set(h->control.refusal, sizeof(h->control.refusal), why);
-    desk_complain(host_desk(h), "%s", h->control.refusal);
+    desk_on_link(host_desk(h), LINK_UP);
+    desk_complain(&h->desk, "%s", jx_str(jx_obj(msg, "error"), "message", "the server refused"));
 }
 
 static void on_answer(struct host *h, int64_t id, const json_t *msg)

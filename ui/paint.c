@@ -1,7 +1,6 @@
 #include "ui/paint.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "ui/screens.h"
@@ -13,17 +12,6 @@ void paint_line(struct paint *p, int row, int col, int cols, struct style style,
 {
     if (row >= 0 && row < p->rows)
         canvas_clip(p->cv, p->top + row, col, cols, style, text);
-}
-
-void paint_linef(struct paint *p, int row, struct style style, const char *fmt, ...)
-{
-    AUTO_BUF struct buf text = BUF_INIT;
-    char line[1024];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(line, sizeof(line), fmt, args);
-    va_end(args);
-    paint_line(p, row, 0, p->cols, style, line);
 }
 
 void paint_bar(struct paint *p, int row, const char *title, const char *note)

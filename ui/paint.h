@@ -15,8 +15,6 @@ void paint_too_small(struct paint *p);
 
 /* One clipped line in the body; row counts from the body's top. */
 void paint_line(struct paint *p, int row, int col, int cols, struct style style, const char *text);
-void paint_linef(struct paint *p, int row, struct style style, const char *fmt, ...)
-    PRINTF_LIKE(4, 5);
 /* A full-width bar with a title on the left and a note on the right. */
 void paint_bar(struct paint *p, int row, const char *title, const char *note);
 /* Append the coarse time since at_ms ("12s", "5m", "2h05m", "3d04h") and note when it changes. */

@@ -127,6 +127,8 @@ static void load(struct scr_attempt *self, const struct desk *d)
     add_field(&out, "line", a->last_line);
     buf_adds(&out, "\nTask\n");
     const char *task = jx_str(self->shown, "task", a->task);
+    if (!task[0])
+        task = a->title; /* a command has no other task */
     text_sanitise(&out, task, strlen(task), TEXT_KEEP_NEWLINE | TEXT_KEEP_TAB);
     buf_addch(&out, '\n');
     add_calls(&out, d, self->id);

@@ -1,13 +1,14 @@
 #include "ui/term.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <ncursesw/curses.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -20,12 +21,10 @@
  * private modes). */
 static const char paste_on[] = "\x1b[?2004h", paste_off[] = "\x1b[?2004l";
 
-/* From here on ISIG and friends are curses' business, so a fatal signal finds all that it needs in
- * this one place. */
 static struct {
     bool is_open, has_colors, is_raw;
     SCREEN *screen;
-    int fd;
+    int waker;
     struct termios before;
     struct canvas shown;
     char reset[256]; /* what the fatal handler writes */
@@ -104,15 +103,19 @@ static void choose_locale(void)
         setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-static int open_own(struct err *err)
+/* A descriptor that becomes readable with the terminal. To poll the terminal itself, libuv would
+ * set O_NONBLOCK on the description that the shell shares, and a description of our own cannot
+ * always be opened: after su the device belongs to somebody else and there may be no controlling
+ * terminal. */
+static int make_waker(struct err *err)
 {
-    int flags = O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK;
-    int fd = open("/dev/tty", flags);
-    if (fd < 0)
-        fd = open("/proc/self/fd/0", flags); /* no controlling terminal: the one that was given */
-    if (fd < 0)
-        err_sys(err, errno, "cannot open the terminal");
-    return fd;
+    struct epoll_event event = {.events = EPOLLIN};
+    AUTO_FD int fd = epoll_create1(EPOLL_CLOEXEC);
+    if (fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, STDIN_FILENO, &event) != 0) {
+        err_sys(err, errno, "cannot watch the terminal");
+        return -1;
+    }
+    return steal_fd(&fd);
 }
 
 static void set_modes(void)
@@ -136,7 +139,7 @@ bool term_open(struct err *err)
         return err_set(err, ERR_USAGE,
                        "this needs a terminal; use headgate ls and headgate gate in scripts");
     choose_locale();
-    AUTO_FD int fd = open_own(err);
+    AUTO_FD int fd = make_waker(err);
     if (fd < 0)
         return false;
     if (tcgetattr(STDIN_FILENO, &term.before) != 0)
@@ -149,7 +152,7 @@ bool term_open(struct err *err)
             "the terminal type '%.64s' is unknown or too simple; set TERM, for example to xterm",
             type ? type : "");
     }
-    term.fd = steal_fd(&fd);
+    term.waker = steal_fd(&fd);
     make_reset();
     guard_fatal();
     set_modes();
@@ -167,13 +170,22 @@ void term_close(void)
     delscreen(term.screen);
     tcsetattr(STDIN_FILENO, TCSADRAIN, &term.before);
     unguard_fatal();
-    close(term.fd);
+    close(term.waker);
     canvas_release(&term.shown);
 }
 
-int term_fd(void)
+int term_waker(void)
 {
-    return term.fd;
+    return term.waker;
+}
+
+ssize_t term_read(void *ret, size_t size)
+{
+    struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (poll(&ready, 1, 0) > 0)
+        return read(STDIN_FILENO, ret, size);
+    errno = EAGAIN;
+    return -1;
 }
 
 void term_size(int *ret_rows, int *ret_cols)

@@ -11,14 +11,16 @@
 #ifndef UI_TERM_H
 #define UI_TERM_H
 
+#include <sys/types.h>
 #include "ui/canvas.h"
 
 /* ERR_USAGE: standard input and output are no terminal, or its type is unknown. */
 bool term_open(struct err *err) WARN_UNUSED;
 void term_close(void);
-/* For reading and polling: a description of its own, so that O_NONBLOCK does not reach the shell's.
- */
-int term_fd(void);
+/* A descriptor to poll: readable when there is something to read. Not to be read itself. */
+int term_waker(void);
+/* As read(2), and never blocks: EAGAIN when there is nothing, 0 when the terminal is gone. */
+ssize_t term_read(void *ret, size_t size);
 void term_size(int *ret_rows, int *ret_cols);
 /* Draw what differs from the last canvas. */
 void term_draw(const struct canvas *cv);

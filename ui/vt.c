@@ -26,7 +26,7 @@ struct vt {
     void *arg;
     bool is_answering;
     bool is_keying; /* the bytes that come out are of a key, not an answer */
-    bool damaged, cursor_hidden;
+    bool cursor_hidden;
     struct history_line
         history[VT_HISTORY_LINES]; /* a ring: the newest is at (n_history - 1) % VT_HISTORY_LINES */
     size_t n_history;
@@ -102,28 +102,11 @@ static bool is_right_half(const VTermScreenCell *cell)
 
 /* ---- what libvterm calls ---- */
 
-static int on_damage(VTermRect rect, void *user)
-{
-    (void)rect;
-    ((struct vt *)user)->damaged = true;
-    return 1;
-}
-
-static int on_cursor(VTermPos pos, VTermPos old, int visible, void *user)
-{
-    (void)pos;
-    (void)old;
-    (void)visible;
-    ((struct vt *)user)->damaged = true;
-    return 1;
-}
-
 static int on_property(VTermProp prop, VTermValue *value, void *user)
 {
     struct vt *vt = user;
     if (prop == VTERM_PROP_CURSORVISIBLE)
         vt->cursor_hidden = !value->boolean;
-    vt->damaged = true;
     return 1;
 }
 
@@ -147,8 +130,6 @@ static void on_output(const char *bytes, size_t len, void *user)
 }
 
 static const VTermScreenCallbacks callbacks = {
-    .damage = on_damage,
-    .movecursor = on_cursor,
     .settermprop = on_property,
     .sb_pushline = on_push_line,
 };
@@ -172,10 +153,8 @@ struct vt *vt_new(int rows, int cols, bool is_answering, vt_out_fn out, void *ar
     vterm_output_set_callback(vt->term, on_output, vt);
     vt->screen = vterm_obtain_screen(vt->term);
     vterm_screen_set_callbacks(vt->screen, &callbacks, vt);
-    vterm_screen_set_damage_merge(vt->screen, VTERM_DAMAGE_SCREEN);
     vterm_screen_enable_altscreen(vt->screen, 1);
     vterm_screen_reset(vt->screen, 1);
-    vt->damaged = true;
     return vt;
 }
 
@@ -198,7 +177,6 @@ void vt_feed(struct vt *vt, const void *bytes, size_t len)
         vtfilter_feed(&vt->filter, &clean, (const char *)bytes + at, n);
         vterm_input_write(vt->term, clean.ptr, clean.len);
     }
-    vterm_screen_flush_damage(vt->screen);
 }
 
 /* libvterm leaves the cursor above the screen when it had text below it, and the scrolling region
@@ -220,15 +198,6 @@ void vt_resize(struct vt *vt, int rows, int cols)
     cols = clamp(cols, VT_MIN_COLS, VT_MAX_COLS);
     vterm_set_size(vt->term, rows, cols);
     mend_after_resize(vt, rows, cols);
-    vterm_screen_flush_damage(vt->screen);
-    vt->damaged = true;
-}
-
-bool vt_take_damage(struct vt *vt)
-{
-    bool damaged = vt->damaged;
-    vt->damaged = false;
-    return damaged;
 }
 
 size_t vt_history(const struct vt *vt)

@@ -31,8 +31,6 @@ void vt_free(struct vt *vt);
 void vt_feed(struct vt *vt, const void *bytes, size_t len);
 /* Sizes are clamped to VT_MIN and VT_MAX. */
 void vt_resize(struct vt *vt, int rows, int cols);
-/* True when something has changed since the last call. */
-bool vt_take_damage(struct vt *vt);
 /* Draw the screen, or what is `back` lines up in the history, into a window, with the cursor. */
 void vt_draw(const struct vt *vt, struct canvas *cv, int row, int col, int rows, int cols,
              size_t back);

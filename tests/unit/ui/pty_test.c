@@ -15,6 +15,7 @@
 
 #include "runner/base/b64.h"
 #include "runner/base/digest.h"
+#include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "tests/unit/ui/fixture.h"
 #include "tests/unit/ui/rig.h"
@@ -233,6 +234,66 @@ static void needs_no_color(void **state)
     rig_stop(&r);
 }
 
+/* Give the first attempt a file of the rig's folder under this member. */
+static char *own_path(struct rig *r, const char *key, const char *name)
+{
+    char *path = fs_join(r->dir, name);
+    jx_set_str(json_array_get(jx_arr(r->snapshot, "attempts"), 0), key, path);
+    return path;
+}
+
+static void add_line(const char *path, const char *line)
+{
+    AUTO_FILE FILE *file = fopen(path, "a");
+    assert_non_null(file);
+    fprintf(file, "%s\n", line);
+}
+
+static void follows_a_log(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_start(&r, "dashboard", fixture_busy(2), 24, 80);
+    AUTO_FREE char *log = own_path(&r, "log", "log");
+    add_line(log, "the first line");
+    rig_wait_text(&r, "Attempts 2");
+    rig_type(&r, "o");
+    rig_wait_text(&r, "the first line");
+    add_line(log, "\x1b[31mred\x1b[0m \x1b[2J");
+    rig_wait_text(&r, "red \\e[2J");
+    assert_int_equal(truncate(log, 0), 0);
+    add_line(log, "from the start");
+    rig_wait_text(&r, "from the start");
+    unlink(log);
+    rig_stop(&r);
+}
+
+static void shows_a_real_diff(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_start(&r, "dashboard", fixture_busy(2), 24, 80);
+    AUTO_FREE char *repo = own_path(&r, "repo", "repo");
+    AUTO_FREE char *make =
+        xasprintf("export HOME=%s GIT_CONFIG_NOSYSTEM=1 && git init -q -b main %s && cd %s && git "
+                  "config user.name t && "
+                  "git config user.email t@t && echo old >f && git add f && git commit -qm 1 && "
+                  "git tag base && "
+                  "printf 'new \\033[2J\\n' >f && git commit -qam 2 && git tag tip",
+                  r.dir, repo, repo);
+    assert_int_equal(system(make), 0);
+    json_t *attempt = json_array_get(jx_arr(r.snapshot, "attempts"), 0);
+    jx_set_str(attempt, "base", "base");
+    jx_set_str(attempt, "tip", "tip");
+    rig_wait_text(&r, "Attempts 2");
+    rig_type(&r, "v");
+    rig_wait_text(&r, "-old\n");
+    rig_wait_text(&r, "+new \\e[2J\n");
+    AUTO_FREE char *clean = xasprintf("rm -rf %s", repo);
+    assert_int_equal(system(clean), 0);
+    rig_stop(&r);
+}
+
 /* ---- attach ---- */
 
 static json_t *data(const char *bytes)
@@ -332,6 +393,8 @@ int main(void)
         cmocka_unit_test(draws_a_storm_with_little_work),
         cmocka_unit_test(never_sends_raw_bytes),
         cmocka_unit_test(needs_no_color),
+        cmocka_unit_test(follows_a_log),
+        cmocka_unit_test(shows_a_real_diff),
         cmocka_unit_test(attaches_and_detaches),
         cmocka_unit_test(joins_a_process),
         cmocka_unit_test(tells_why_a_terminal_ended),

@@ -304,7 +304,8 @@ static int wait_status(struct rig *r)
             fail_msg("it neither ends nor stops; the screen is:\n%s", rig_screen(r));
     r->has_status = false;
     struct pollfd left = {.fd = r->master, .events = POLLIN};
-    while (poll(&left, 1, 0) > 0 && left.revents & POLLIN) /* what it wrote last is in the pty already */
+    while (poll(&left, 1, 0) > 0 &&
+           left.revents & POLLIN) /* what it wrote last is in the pty already */
         read_terminal(r);
     return r->status;
 }
