@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,7 +82,9 @@ static int run_as_user(const char *name, const struct CMUnitTest *tests, size_t 
     pid_t pid = fork();
     if (pid == 0) {
         if (setgroups(0, NULL) != 0 || setresgid(BOXTEST_UID, BOXTEST_UID, BOXTEST_UID) != 0 ||
-            setresuid(BOXTEST_UID, BOXTEST_UID, BOXTEST_UID) != 0)
+            setresuid(BOXTEST_UID, BOXTEST_UID, BOXTEST_UID) != 0 ||
+            prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) !=
+                0) /* as after an exec: its /proc files are its own */
             _exit(99);
         int failed = run_group(name, "a user", tests, n);
         fflush(NULL);
