@@ -213,11 +213,11 @@ static void dump_style(struct buf *out, struct style style)
 
 static void dump_row_styles(struct buf *out, const struct canvas *cv, int row)
 {
+    const struct cell *line = &cv->cells[(size_t)row * (size_t)cv->cols];
     for (int col = 0, end; col < cv->cols; col = end) {
-        struct style style = canvas_cell(cv, row, col)->style;
-        for (end = col + 1; end < cv->cols && style_equal(canvas_cell(cv, row, end)->style, style);
-             end++)
-            ;
+        struct style style = line[col].style;
+        for (end = col + 1; end < cv->cols && style_equal(line[end].style, style);)
+            end++;
         if (style_equal(style, STYLE_PLAIN))
             continue;
         buf_addf(out, "%d %d+%d", row, col, end - col);
@@ -231,7 +231,7 @@ void canvas_dump(struct buf *out, const struct canvas *cv)
     for (int row = 0; row < cv->rows; row++) {
         size_t line = out->len;
         for (int col = 0; col < cv->cols; col++)
-            buf_adds(out, canvas_cell(cv, row, col)->text);
+            buf_adds(out, cv->cells[(size_t)row * (size_t)cv->cols + (size_t)col].text);
         while (out->len > line && out->ptr[out->len - 1] == ' ')
             out->len--;
         buf_addch(out, '\n');

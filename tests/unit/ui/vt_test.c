@@ -292,6 +292,7 @@ static void bounds_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bounds_memory), /* first: it measures against the peak so far */
         cmocka_unit_test(draws_cells),
         cmocka_unit_test(joins_utf8_over_feeds),
         cmocka_unit_test(scrolls_back),
@@ -300,7 +301,6 @@ int main(void)
         cmocka_unit_test(answers_only_when_it_may),
         cmocka_unit_test(keys_follow_the_program),
         cmocka_unit_test(survives_noise),
-        cmocka_unit_test(bounds_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
