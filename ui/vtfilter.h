@@ -2,12 +2,12 @@
  * vtfilter: what of a program's terminal output reaches libvterm. Pure.
  *
  * libvterm 0.1.4 is C that parses an attacker's bytes outside the box, and it is not safe: "ESC #
- * 8", a change of size and "ESC # 6" write outside its arrays (measured). So it sees only what stands in
- * a table here: text in well-formed UTF-8, a few controls, and the sequences that full-screen
- * programs use, each whole, with at most VTFILTER_PARAMS parameters of at most VTFILTER_PARAM_MAX.
- * Strings (titles, clipboard, device control) never get through, and are not kept either. Two
- * things are translated for it: REP (CSI b), which ncurses uses and libvterm lacks, and the
- * cursor's saving by CSI s and u.
+ * 8", a change of size and "ESC # 6" write outside its arrays (measured). So it sees only what
+ * stands in a table here: text in well-formed UTF-8, a few controls, and the sequences that
+ * full-screen programs use, each whole, with at most VTFILTER_PARAMS parameters of at most
+ * VTFILTER_PARAM_MAX. Strings (titles, clipboard, device control) never get through, and are not
+ * kept either. Two things are translated for it: REP (CSI b), which ncurses uses and libvterm
+ * lacks, and the cursor's saving by CSI s and u.
  */
 #ifndef UI_VTFILTER_H
 #define UI_VTFILTER_H
