@@ -170,6 +170,8 @@ bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
     set_limits(&spec, b);
     spec.cwd = b->spec->subdir[0] ? fs_join(b->tree->tree, b->spec->subdir) : xstrdup(b->tree->tree);
     spec.pty = b->spec->interactive;
+    if (spec.pty) /* whatever the person's is: what draws it is our own terminal */
+        strv_env_set(&spec.env, "TERM", "xterm-256color");
     spec.cols = (uint16_t)(b->spec->cols > 0 ? b->spec->cols : 80);
     spec.rows = (uint16_t)(b->spec->rows > 0 ? b->spec->rows : 24);
     if (b->spec->require && !layer_parse_list(&spec.require, b->spec->require, err))
