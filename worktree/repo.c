@@ -11,6 +11,8 @@
 #include "runner/base/text.h"
 #include "worktree/gitrun.h"
 
+enum { LIST_TRIES = 20 };
+
 /* `rev-parse --git-path NAME` prints "<folder>/NAME": with names that are in no path, the output of
  * one call can be taken apart although paths may hold newlines. */
 #define MARK_GITDIR "headgate-mark-gitdir"
@@ -166,11 +168,25 @@ bool wt_repo_open(struct wt_repo *ret, const char *path, struct err *err)
     return true;
 }
 
+/* git gives up when an entry goes between its readdir and its look: with many discards at once, somebody
+ * always just removes one. Each try fails only for an entry that went meanwhile, so it ends. */
+static bool list_worktrees(struct buf *out, const char *common_dir, struct err *err)
+{
+    struct gitrun g = {.git_dir = common_dir};
+    struct err why = ERR_INIT;
+    for (int i = 0; i < LIST_TRIES; i++) {
+        buf_clear(out);
+        if (gitrun_out(out, &g, GIT_ARGS("worktree", "list", "--porcelain", "-z"), &why))
+            return true;
+    }
+    *err = why;
+    return false;
+}
+
 bool repo_checkout_of(char **ret, const char *common_dir, const char *full_ref, struct err *err)
 {
     AUTO_BUF struct buf out = BUF_INIT;
-    struct gitrun g = {.git_dir = common_dir};
-    if (!gitrun_out(&out, &g, GIT_ARGS("worktree", "list", "--porcelain", "-z"), err))
+    if (!list_worktrees(&out, common_dir, err))
         return false;
     const char *path = NULL;
     for (const char *p = out.ptr; p < out.ptr + out.len; p += strlen(p) + 1) {
