@@ -2,12 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +32,7 @@ struct loop {
     int signal_fd;
     sigset_t old_mask;
     int pty_fd;
-    int relay[3]; /* our ends of the pipes in place of terminals; -1: none */
+    int relay[3]; /* our ends of the pipes in place of terminals and files; -1: none */
     struct box_flow flow[3];
     struct box_end end;
     bool has_closed;
@@ -76,14 +80,30 @@ static bool watch_signals(struct loop *l, struct err *err)
     return l->signal_fd >= 0 || err_sys(err, errno, "cannot watch signals");
 }
 
-/* The box's end of one stream: the person's own, or a pipe in place of a terminal. */
+/*
+ * A stream that goes into the box as it is: a pipe or a socket, behind which lies no file system,
+ * and /dev/null. Of a file or folder the box could change mode, owner and whatever lies beside it;
+ * only Landlock, where the kernel has it, would keep it from opening them anew.
+ */
+static bool is_harmless(int fd)
+{
+    struct stat st;
+    struct statfs fs;
+    if (fstat(fd, &st) != 0)
+        return false;
+    if (S_ISFIFO(st.st_mode))
+        return fstatfs(fd, &fs) == 0 && (unsigned long)fs.f_type == PIPEFS_MAGIC;
+    return S_ISSOCK(st.st_mode) || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3));
+}
+
+/* The box's end of one stream: the person's own, or a pipe in place of it. */
 static int open_stream(struct loop *l, int stream, struct err *err)
 {
     int ends[2];
-    if (!isatty(stream)) {
-        int fd = fcntl(stream, F_DUPFD_CLOEXEC, 3);
-        if (fd < 0) /* closed by whoever started us */
-            fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    bool is_closed = fcntl(stream, F_GETFD) < 0; /* by whoever started us */
+    if (is_closed || is_harmless(stream)) {
+        int fd =
+            is_closed ? open("/dev/null", O_RDWR | O_CLOEXEC) : fcntl(stream, F_DUPFD_CLOEXEC, 3);
         return fd >= 0 ? fd : (err_sys(err, errno, "cannot open stream %d", stream), -1);
     }
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -164,6 +184,7 @@ static bool take_message(struct loop *l, struct err *err)
         l->has_closed = true;
         break;
     case BOX_MSG_NONE:
+    case BOX_MSG_EXEC_LISTENER: /* not asked for */
     case BOX_MSG_STARTED:
         break;
     }
