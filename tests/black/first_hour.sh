@@ -2,6 +2,7 @@
 # A person's first hour: toolchains in the home, a monorepo, a database port, an ssh remote, an agent. Ordinary work must run
 # and raise no card; the number of cards is reported.
 . "$(dirname "$0")/../lib.sh"
+. "$TESTS/agents/install.sh"
 
 # Toolchains below the home, as nvm, pyenv, cargo and pip --user leave them: through symlinks and shims in PATH.
 mkdir -p "$HOME/.nvm/versions/node/v20.0.0/bin" "$HOME/.cargo/bin" "$HOME/.rustup/toolchains/stable/bin" "$HOME/.pyenv/shims" "$HOME/.local/bin" "$HOME/.local/share/tool/bin" "$HOME/.ssh"
@@ -91,6 +92,30 @@ shell make test
 shell git add -A && git commit -q -m Edit
 as s1 tester shell make test' -- "$TESTS/fake/agent.sh" >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out"; headgate logs "$(last_run).1")"
 run=$(last_run)
+
+# A real one, where it can be had: Claude Code against a scripted model.
+if program=$(claude_program); then
+    cat >"$WORLD/script.json" <<'S'
+{"main": [
+  {"calls": [{"name": "Bash", "input": {"command": "ls packages && git log --oneline | head -3", "description": "look"}}]},
+  {"calls": [{"name": "Read", "input": {"file_path": "{{CWD}}/packages/web/src/3.c"}}]},
+  {"calls": [{"name": "Edit", "input": {"file_path": "{{CWD}}/packages/web/src/3.c", "old_string": "return 3;", "new_string": "return 1 + 2;"}}]},
+  {"calls": [{"name": "Agent", "input": {"description": "test", "prompt": "@@sub@@ test it", "subagent_type": "general-purpose", "run_in_background": false}}]},
+  {"calls": [{"name": "Bash", "input": {"command": "git add -A && git commit -q -m 'Real work'", "description": "commit"}}]},
+  {"text": "done"}],
+ "sub": [{"calls": [{"name": "Bash", "input": {"command": "make -j2 all && make test", "description": "build and test"}}]}, {"text": "it passes"}]}
+S
+    python3 "$TESTS/agents/model.py" "$WORLD/script.json" "$WORLD/model.jsonl" >"$WORLD/port" &
+    BACKGROUND="$BACKGROUND $!"
+    until_true 10 grep -q port "$WORLD/port" || die 'the model server did not start'
+    port=$(sed 's/port //' "$WORLD/port")
+    PATH="$program:$PATH" ANTHROPIC_BASE_URL="http://127.0.0.1:$port" ANTHROPIC_API_KEY=sk-test-000-abcdefghijklmnop \
+        headgate run --agent claude --service "$port" '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out"; headgate logs "$(last_run).1")"
+    check_equal 'the work of the real agent came home' 'Real work' "$(git log --format=%s -1 "headgate/$(last_run)/1")"
+else
+    echo 'no real agent here: the npm registry is not reached'
+fi
+
 cards=$(headgate gate ls --all --json | jq '[.calls[] | select(.why == "person" or .state == "pending" or .state == "expired")] | length')
 echo "cards raised in the first hour: $cards"
 check_equal 'ordinary work raises no card' 0 "$cards"
