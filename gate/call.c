@@ -67,6 +67,11 @@ void call_request_release(struct call_request *r)
     *r = (struct call_request)CALL_REQUEST_INIT;
 }
 
+bool call_is_connection(const struct call_request *r)
+{
+    return strcmp(r->source, "net") == 0;
+}
+
 /* Copy a string member. Absent and null count as "". */
 static bool take_text(char **ret, const json_t *obj, const char *key, size_t max_bytes,
                       struct err *err)

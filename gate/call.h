@@ -51,7 +51,7 @@ bool call_next(enum call_state *ret, enum call_state state, enum call_event even
 
 /* A request as it came over the gate socket, checked and bounded. All strings owned. */
 struct call_request {
-    char *source; /* "hook" */
+    char *source; /* "hook", "net" */
     char *agent;  /* "claude", "command", ... */
     char *tool;
     json_t *args;   /* object */
@@ -69,6 +69,8 @@ struct call_request {
     }
 #define AUTO_CALL_REQUEST __attribute__((cleanup(call_request_release)))
 void call_request_release(struct call_request *r);
+/* A connection that the egress proxy holds (source `net`), not a tool call that an agent tells of. */
+bool call_is_connection(const struct call_request *r);
 /* Parse one gate message. ERR_FORMAT or ERR_LIMIT with what is wrong. Bytes, not NUL-terminated.
  * Members that are not known are ignored; a known one of a wrong type is an error, since a gate
  * that guesses shows a person something else than what the agent meant. */

@@ -281,7 +281,8 @@ static bool each_host(const struct rule_subject *s, floor_visit visit, void *arg
     const char *host = s->use->host;
     if (s->use->kind == TOOL_NETWORK && !host)
         host = "";
-    if (!host || is_loopback(host))
+    /* A tool's own loopback is the box's; a connection that the proxy holds would end on the host. */
+    if (!host || (is_loopback(host) && !call_is_connection(s->call)))
         return true;
     struct floor_finding f = {
         .effect = FLOOR_ASK, .host = host, .why = "would reach a host that no rule lists"};
@@ -320,5 +321,5 @@ bool floor_is_excused(const struct floor_finding *f, const struct rule *r,
         return rule_covers_path(r, s->place, f->path) &&
                (f->protected_as ? names_protected(r->value.v[0], f->protected_as)
                                 : r->value.v[0][0] == '/');
-    return rule_covers_tool(r, s->call->tool) || (f->host[0] && rule_covers_host(r, f->host));
+    return rule_covers_tool(r, s->call->tool) || (f->host[0] && rule_covers_host(r, f->host, s->use->port));
 }

@@ -153,7 +153,9 @@ static void finding_name(struct buf *out, const struct bench *b, const struct fl
     } else {
         buf_adds(out, b->subject->call->tool);
         if (f->host && f->host[0])
-            buf_addf(out, " of %s", f->host);
+            buf_addf(out, call_is_connection(b->subject->call) ? " to %s" : " of %s", f->host);
+        if (b->subject->use->port)
+            buf_addf(out, ":%u", b->subject->use->port);
     }
     size_t len = fitting(out->ptr, FINDING_NAME_BYTES);
     if (len < out->len) {
@@ -226,7 +228,7 @@ static const struct rule *rule_for_tool(const struct bench *b)
     for (size_t i = 0; i < b->policy->n_rules; i++) {
         const struct rule *r = &b->policy->rules[i];
         if (r->effect == RULE_ALLOW && rule_is_for(r, b->subject->call) &&
-            (rule_covers_tool(r, b->subject->call->tool) || (host && rule_covers_host(r, host))))
+            (rule_covers_tool(r, b->subject->call->tool) || (host && rule_covers_host(r, host, b->subject->use->port))))
             return r;
     }
     return NULL;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/host.h"
 #include "runner/base/mem.h"
 
 static const char form[] = "a rule is EFFECT WHAT VALUE... [for AGENT] [in SCOPE], as in "
@@ -136,13 +137,6 @@ static bool take_tail(struct rule *r, const struct words *w, size_t *end, struct
     return true;
 }
 
-static bool is_host_pattern(const char *s)
-{
-    if (s[0] == '*' && s[1] == '.')
-        s += 2;
-    return *s && s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789.-:[]_")] == '\0';
-}
-
 static bool has_dotdot(const char *path)
 {
     for (; *path; path += strcspn(path, "/"), path += *path == '/')
@@ -163,9 +157,13 @@ static bool check_value(const struct rule *r, struct err *err)
     if (!takes_words && r->value.n > 1)
         return err_set(err, ERR_USAGE, "'%s' is one word too many behind '%s %s'; %s",
                        r->value.v[1], what_names[r->what], first, form);
-    if (r->what == RULE_HOST && !is_host_pattern(first))
-        return err_set(err, ERR_USAGE,
-                       "'%s' is no host; write name, *.name or name:port in lower case", first);
+    struct host_pattern pattern;
+    if (r->what == RULE_HOST && !host_pattern_parse(&pattern, first, err)) {
+        err->code = ERR_USAGE;
+        return false;
+    }
+    if (r->what == RULE_HOST && strpbrk(first, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+        return err_set(err, ERR_USAGE, "write the host '%s' in lower case", first);
     if (r->what == RULE_PATH && has_dotdot(first))
         return err_set(err, ERR_USAGE, "the path '%s' holds '..'; write it from the worktree's top",
                        first);

@@ -1,11 +1,13 @@
 /*
  * rule: `EFFECT WHAT VALUE... [for AGENT] [in SCOPE]`.
  *
- *   allow command git status       argv prefix of a shell tool call, every simple command of the
- * string allow exactly make test        the whole argv deny path .github/             file tools
- * below this path of the worktree (or an absolute one) ask host *.example.com:443     fetching
- * tools; kept and listed for the egress proxy, which judges connections allow tool Read a tool by
- * name deny exec docker               (kept and listed; judged at the exec gate)
+ * - `allow command git status`: argv prefix of a shell tool call, for every simple command of it;
+ * - `allow exactly make test`: the whole argv;
+ * - `deny path .github/`: file tools below this path of the worktree (or an absolute one);
+ * - `ask host *.example.com:443`: fetching tools and connections (host.h); `allow` without a port
+ *   means 443 and 80, `ask` and `deny` mean every port;
+ * - `allow tool Read`: a tool by name;
+ * - `deny exec docker`: kept and listed; judged at the exec gate.
  *
  * SCOPE is `run R`, `attempt R.N`, `repo [FOLDER]` (the repository's common git folder; whoever
  * stores a rule without one fills it in), `always` (default). A word in quotes is always a value:

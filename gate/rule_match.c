@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gate/host.h"
 #include "gate/lexpath.h"
 #include "gate/program.h"
 #include "gate/shellscan.h"
@@ -45,7 +46,7 @@ bool rule_covers_command(const struct rule *r, const struct strv *argv)
         return false;
     if (!is_prefix)
         return argv->n == r->value.n;
-    return !program_widens(argv->v[0], argv->v + r->value.n, argv->n - r->value.n);
+    return !program_widens(argv->v, argv->n, r->value.n);
 }
 
 bool rule_covers_path(const struct rule *r, const struct policy_place *place, const char *path)
@@ -57,20 +58,26 @@ bool rule_covers_path(const struct rule *r, const struct policy_place *place, co
     return lexpath_is_below(path, dir.ptr);
 }
 
-/* Patterns are `name`, `*.name`, each with or without `:port`; a tool's call tells no port. */
-bool rule_covers_host(const struct rule *r, const char *host)
+static bool parse_host(struct host_pattern *ret_pattern, struct host *ret, const struct rule *r,
+                       const char *host)
 {
-    if (r->what != RULE_HOST)
-        return false;
-    const char *pattern = r->value.v[0];
-    bool is_bracketed = pattern[0] == '[';
-    pattern += is_bracketed;
-    size_t len = strcspn(pattern, is_bracketed ? "]" : ":");
-    size_t host_len = strlen(host);
-    if (pattern[0] != '*')
-        return host_len == len && memcmp(host, pattern, len) == 0;
-    size_t tail = len - 1; /* ".name" */
-    return host_len > tail && memcmp(host + host_len - tail, pattern + 1, tail) == 0;
+    struct err ignored = ERR_INIT;
+    return r->what == RULE_HOST && host_parse(ret, host, strlen(host), &ignored) &&
+           host_pattern_parse(ret_pattern, r->value.v[0], &ignored);
+}
+
+bool rule_covers_host(const struct rule *r, const char *host, uint16_t port)
+{
+    struct host_pattern pattern;
+    struct host asked;
+    return parse_host(&pattern, &asked, r, host) && host_pattern_covers(&pattern, &asked, port);
+}
+
+static bool touches_host(const struct rule *r, const char *host, uint16_t port)
+{
+    struct host_pattern pattern;
+    struct host asked;
+    return parse_host(&pattern, &asked, r, host) && host_pattern_touches(&pattern, &asked, port);
 }
 
 bool rule_covers_tool(const struct rule *r, const char *tool)
@@ -107,7 +114,7 @@ bool rule_touches(const struct rule *r, const struct rule_subject *s)
                 return true;
         return false;
     case RULE_HOST:
-        return s->use->host && rule_covers_host(r, s->use->host);
+        return s->use->host && touches_host(r, s->use->host, s->use->port);
     case RULE_TOOL:
         return rule_covers_tool(r, s->call->tool);
     case RULE_EXEC:

@@ -28,7 +28,8 @@ bool rule_touches(const struct rule *r, const struct rule_subject *s);
 /* For allow, one part at a time. A command that is not wholly understood has no part to allow. */
 bool rule_covers_command(const struct rule *r, const struct strv *argv);
 bool rule_covers_path(const struct rule *r, const struct policy_place *place, const char *path);
-bool rule_covers_host(const struct rule *r, const char *host);
+/* host as a tool's call tells it; what is no host is covered by nothing. port 0: not told. */
+bool rule_covers_host(const struct rule *r, const char *host, uint16_t port);
 bool rule_covers_tool(const struct rule *r, const char *tool);
 
 #endif

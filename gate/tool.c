@@ -223,9 +223,22 @@ static void take_host(struct tool_use *u, const struct call_request *call)
     }
 }
 
+static void take_connection(struct tool_use *u, const json_t *args)
+{
+    int64_t port = jx_int(args, "port", 0);
+    u->kind = TOOL_NETWORK;
+    u->host = xstrdup(jx_str(args, "host", ""));
+    u->port = port > 0 && port <= UINT16_MAX ? (uint16_t)port : 0;
+}
+
 void tool_use_of(struct tool_use *ret, const struct call_request *call)
 {
     struct tool_use u = TOOL_USE_INIT;
+    if (call_is_connection(call)) {
+        take_connection(&u, call->args);
+        *ret = u;
+        return;
+    }
     u.kind = tool_kind_of(call->agent, call->tool);
     bool is_unknown = u.kind == TOOL_OTHER;
     if (u.kind == TOOL_READ || u.kind == TOOL_EDIT || is_unknown)

@@ -3,7 +3,8 @@
  * arguments.
  *
  * Tools are known by agent and name, from a table; an unknown tool is TOOL_OTHER, and what its
- * arguments look like is still taken out, so that the floor holds for it too. Pure.
+ * arguments look like is still taken out, so that the floor holds for it too. A call of source `net`
+ * is a connection that the egress proxy holds, with host and port. Pure.
  */
 #ifndef GATE_TOOL_H
 #define GATE_TOOL_H
@@ -29,6 +30,7 @@ struct tool_use {
     char *command;           /* the shell text, NULL: none */
     struct shellwords shell; /* what command means; empty without one */
     char *host;              /* of a URL, lower case; NULL: none */
+    uint16_t port;           /* of a connection; 0: not told */
 };
 #define TOOL_USE_INIT                                \
     {                                                \
