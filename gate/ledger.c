@@ -65,6 +65,11 @@ const char ledger_schema[] =
     " WHEN NEW.seq IS NOT (SELECT coalesce(max(seq), 0) + 1 FROM log)"
     " BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;";
 
+/* Why a call is asked, and from which call a rule was made. */
+const char ledger_schema_origins[] = "ALTER TABLE call ADD COLUMN ask_why TEXT;"
+                                     "ALTER TABLE call ADD COLUMN ask_reason TEXT;"
+                                     "ALTER TABLE rule ADD COLUMN from_call INTEGER;";
+
 bool ledger_get(struct ledger_call *ret, struct db *db, int64_t id, struct err *err)
 {
     struct db_stmt *s;
@@ -106,10 +111,12 @@ struct birth {
     int64_t asked_ms, deadline_ms;
     const char *by, *why, *reason; /* NULL while pending */
     int64_t rule;
+    const char *ask_why, *ask_reason; /* NULL: not asked */
 };
 
 static void bind_decision(struct db_stmt *s, const struct birth *b)
 {
+    db_bind_int(s, 14, b->rule);
     if (b->state == CALL_PENDING)
         return;
     db_bind_int(s, 9, b->asked_ms);
@@ -117,7 +124,6 @@ static void bind_decision(struct db_stmt *s, const struct birth *b)
     db_bind_text(s, 11, b->why);
     db_bind_text(s, 12, b->reason);
     db_bind_int(s, 13, b->state != CALL_DENIED);
-    db_bind_int(s, 14, b->rule);
 }
 
 static bool insert_call(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local,
@@ -126,8 +132,8 @@ static bool insert_call(struct ledger_call *ret, struct db *db, const char *atte
     struct db_stmt *s;
     if (!db_stmt(&s, db,
                  "INSERT INTO call(attempt, local, state, request, action, digest, asked_ms, "
-                 "deadline_ms, decided_ms, decided_by, why, reason, allowed, rule) "
-                 "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                 "deadline_ms, decided_ms, decided_by, why, reason, allowed, rule, ask_why, ask_reason) "
+                 "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
                  err))
         return false;
     AUTO_JSON json_t *request = call_request_json(r);
@@ -145,6 +151,8 @@ static bool insert_call(struct ledger_call *ret, struct db *db, const char *atte
     db_bind_int(s, 7, b->asked_ms);
     db_bind_int(s, 8, b->deadline_ms);
     bind_decision(s, b);
+    db_bind_text(s, 15, b->ask_why);
+    db_bind_text(s, 16, b->ask_reason);
     return db_run(s, err) && ledger_get(ret, db, db_last_rowid(db), err);
 }
 
@@ -202,45 +210,6 @@ static bool use_grant(struct db *db, int64_t grant, const struct ledger_call *ca
     return db_run(s, err) && ledger_row_log(db, "call.approved", call, at_ms, err);
 }
 
-static bool insert_asked(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local,
-                         const struct call_request *r, int64_t asked_ms, int64_t deadline_ms,
-                         struct err *err)
-{
-    AUTO_FREE char *by = NULL;
-    int64_t grant;
-    if (!take_grant(&by, &grant, db, attempt, r, err))
-        return false;
-    struct birth birth = {.state = by ? CALL_APPROVED : CALL_PENDING,
-                          .asked_ms = asked_ms,
-                          .deadline_ms = deadline_ms,
-                          .by = by,
-                          .why = "person",
-                          .reason = ""};
-    if (!insert_call(ret, db, attempt, local, r, &birth, err))
-        return false;
-    bool ok = ledger_row_log(db, "call.asked", ret, asked_ms, err) &&
-              (!by || use_grant(db, grant, ret, asked_ms, err));
-    if (!ok)
-        ledger_call_release(ret);
-    return ok;
-}
-
-bool ledger_ask(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local,
-                const struct call_request *r, int64_t asked_ms, int64_t deadline_ms,
-                struct err *err)
-{
-    AUTO_LEDGER_CALL struct ledger_call call = LEDGER_CALL_INIT;
-    AUTO_LEDGER_TX struct ledger_tx tx;
-    bool found;
-    if (!ledger_tx_begin(&tx, db, err) || !find_same(&call, &found, db, attempt, local, r, err) ||
-        (!found && !insert_asked(&call, db, attempt, local, r, asked_ms, deadline_ms, err)) ||
-        !ledger_tx_commit(&tx, err))
-        return false;
-    *ret = call;
-    call = (struct ledger_call)LEDGER_CALL_INIT;
-    return true;
-}
-
 static bool count_use(struct db *db, int64_t rule, int64_t at_ms, struct err *err)
 {
     struct db_stmt *s;
@@ -249,6 +218,48 @@ static bool count_use(struct db *db, int64_t rule, int64_t at_ms, struct err *er
     db_bind_int(s, 1, rule);
     db_bind_int(s, 2, at_ms);
     return db_run(s, err);
+}
+
+static bool insert_asked(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local,
+                         const struct call_request *r, const struct ledger_question *q,
+                         struct err *err)
+{
+    AUTO_FREE char *by = NULL;
+    int64_t grant;
+    if (!take_grant(&by, &grant, db, attempt, r, err))
+        return false;
+    struct birth birth = {.state = by ? CALL_APPROVED : CALL_PENDING,
+                          .asked_ms = q->asked_ms,
+                          .deadline_ms = q->deadline_ms,
+                          .by = by,
+                          .why = "person",
+                          .reason = "",
+                          .rule = q->rule,
+                          .ask_why = q->why,
+                          .ask_reason = q->reason};
+    if (!insert_call(ret, db, attempt, local, r, &birth, err))
+        return false;
+    bool ok = ledger_row_log(db, "call.asked", ret, q->asked_ms, err) &&
+              (!by || use_grant(db, grant, ret, q->asked_ms, err)) &&
+              (q->rule <= 0 || count_use(db, q->rule, q->asked_ms, err));
+    if (!ok)
+        ledger_call_release(ret);
+    return ok;
+}
+
+bool ledger_ask(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local,
+                const struct call_request *r, const struct ledger_question *q, struct err *err)
+{
+    AUTO_LEDGER_CALL struct ledger_call call = LEDGER_CALL_INIT;
+    AUTO_LEDGER_TX struct ledger_tx tx;
+    bool found;
+    if (!ledger_tx_begin(&tx, db, err) || !find_same(&call, &found, db, attempt, local, r, err) ||
+        (!found && !insert_asked(&call, db, attempt, local, r, q, err)) ||
+        !ledger_tx_commit(&tx, err))
+        return false;
+    *ret = call;
+    call = (struct ledger_call)LEDGER_CALL_INIT;
+    return true;
 }
 
 bool ledger_record_decided(int64_t *ret_id, struct db *db, const char *attempt, int64_t local,

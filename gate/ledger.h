@@ -17,8 +17,9 @@
 #include "gate/rule.h"
 #include "runner/base/db.h"
 
-/* SQL of the gate's tables, for db_migrate (one step). */
+/* SQL of the gate's tables, for db_migrate: two steps, the second of a later version. */
 extern const char ledger_schema[];
+extern const char ledger_schema_origins[];
 
 struct ledger_call {
     int64_t id; /* cN */
@@ -28,9 +29,10 @@ struct ledger_call {
     struct call_request request;
     char action[DIGEST_HEX_SIZE], digest[DIGEST_HEX_SIZE];
     int64_t asked_ms, deadline_ms, decided_ms; /* 0: none */
+    char *ask_why, *ask_reason;                /* why a person is asked; "" when not asked */
     char *decided_by, *why, *reason;           /* "" when not decided */
     bool allowed;                              /* meaning of a decided call */
-    int64_t rule;                              /* 0: none */
+    int64_t rule;                              /* that decided or asks; 0: none */
 };
 #define LEDGER_CALL_INIT \
     {                    \
@@ -39,14 +41,21 @@ struct ledger_call {
 #define AUTO_LEDGER_CALL __attribute__((cleanup(ledger_call_release)))
 void ledger_call_release(struct ledger_call *c);
 /* CALL of runner/PROTOCOL.md, arguments whole. `id` is "c12", `rule` a number or null, `subagent`
- * an object or null; members that a call in its state does not have are null. */
+ * an object or null; members that a call in its state does not have are null. `why` and `reason` of a
+ * pending call say why it is asked, as `ask_why` and `ask_reason` do in every state. */
 json_t *ledger_call_json(const struct ledger_call *c);
 
+/* How a call came to be asked. */
+struct ledger_question {
+    int64_t asked_ms, deadline_ms; /* 0: none */
+    const char *why, *reason;      /* NULL: not told */
+    int64_t rule;                  /* the rule that asks; its use is counted; 0: none */
+};
 /* Insert an asked call as pending (idempotent by attempt and local number; the same number with
  * another digest is ERR_CONFLICT). When a one-shot grant for this attempt and action exists it is
  * used up and the call is approved at once (state tells). */
 bool ledger_ask(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local,
-                const struct call_request *r, int64_t asked_ms, int64_t deadline_ms,
+                const struct call_request *r, const struct ledger_question *q,
                 struct err *err) WARN_UNUSED;
 /* Record a call that the keeper decided from its policy: final at once, an allowed one as consumed
  * (its keeper tells nothing else of it that matters); idempotent. Counts the use of the rule. */

@@ -31,6 +31,8 @@ void ledger_tx_end(struct ledger_tx *tx)
 void ledger_call_release(struct ledger_call *c)
 {
     free(c->attempt);
+    free(c->ask_why);
+    free(c->ask_reason);
     call_request_release(&c->request);
     free(c->decided_by);
     free(c->why);
@@ -70,6 +72,8 @@ bool ledger_row_read(struct ledger_call *ret, struct db_stmt *s, struct err *err
     c.reason = xstrdup(db_col_str(s, 12));
     c.allowed = db_col_int(s, 13) != 0;
     c.rule = db_col_int(s, 14);
+    c.ask_why = xstrdup(db_col_str(s, 15));
+    c.ask_reason = xstrdup(db_col_str(s, 16));
     *ret = c;
     c = (struct ledger_call)LEDGER_CALL_INIT;
     return true;
@@ -113,8 +117,9 @@ static void set_id(json_t *obj, const char *key, int64_t id)
 static void set_decision(json_t *obj, const struct ledger_call *c)
 {
     set_text(obj, "decided_by", c->decided_by);
-    set_text(obj, "why", c->why);
-    set_text(obj, "reason", c->reason);
+    bool is_open = c->state == CALL_PENDING;
+    set_text(obj, "why", is_open ? c->ask_why : c->why);
+    set_text(obj, "reason", is_open ? c->ask_reason : c->reason);
     jx_set(obj, "rule", c->rule > 0 ? json_integer(c->rule) : json_null());
 }
 
@@ -137,6 +142,8 @@ json_t *ledger_call_json(const struct ledger_call *c)
     set_time(obj, "deadline_ms", c->deadline_ms);
     set_time(obj, "decided_ms", c->decided_ms);
     set_decision(obj, c);
+    set_text(obj, "ask_why", c->ask_why);
+    set_text(obj, "ask_reason", c->ask_reason);
     return obj;
 }
 

@@ -2,7 +2,7 @@
  * program: what is known of programs by name: which ones make a shell string opaque, and which
  * options of a program make a prefix rule mean more than it says.
  *
- * First form: tables of names. Absence from a table is not a promise that a program is harmless;
+ * Tables of names. Absence from a table is not a promise that a program is harmless;
  * the box is the boundary. Pure.
  */
 #ifndef GATE_PROGRAM_H
@@ -11,11 +11,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "runner/base/jx.h"
+
 /* Why a simple command with this first word is opaque (a reserved word, a builtin that changes what
  * follows, a program that runs its arguments), or NULL. Static. args are those after argv[0]. */
 const char *program_opaque(const char *name, char *const *args, size_t n_args);
-/* True when one of the arguments that a prefix rule does not name lets the program run something
- * else, or work elsewhere (`npm test --script-shell=x`, `git log --output=x`). */
-bool program_widens(const char *name, char *const *args, size_t n_args);
+/* The first word behind the n_spelled ones of a prefix rule that lets the program run something
+ * else, load code, or work elsewhere (`npm test --script-shell=x`, `git log --output=x`), or NULL.
+ * Borrowed from argv. */
+const char *program_widens(char *const *argv, size_t n, size_t n_spelled);
+/* The table behind it, for people: [{"program":…,"options":[…]}], new reference. */
+json_t *program_options(void);
 
 #endif

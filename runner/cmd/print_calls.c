@@ -70,6 +70,15 @@ static const char *state_word(const char *state)
     return strcmp(state, "consumed") == 0 ? "approved" : state;
 }
 
+/* What was asked, and a person's words or the gate's reason behind it. */
+static void add_what_and_reason(struct buf *out, const json_t *call)
+{
+    AUTO_FREE char *reason = text_clean(jx_str(call, "reason", ""));
+    print_call_line(out, call);
+    if (*reason)
+        buf_addf(out, " (%s)", reason);
+}
+
 static void duration_cell(struct print_table *t, int64_t from_ms, int64_t to_ms)
 {
     AUTO_BUF struct buf text = BUF_INIT;
@@ -80,7 +89,7 @@ static void duration_cell(struct print_table *t, int64_t from_ms, int64_t to_ms)
 
 void print_calls(struct buf *out, const struct print *p, const json_t *calls)
 {
-    static const char *const headers[] = {"CALL", "ATTEMPT", "STATE", "ASKED", "LEFT", "WHAT"};
+    static const char *const headers[] = {"CALL", "ATTEMPT", "STATE", "ASKED", "LEFT", "WHY", "WHAT"};
     AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
     size_t i;
     const json_t *call;
@@ -100,7 +109,8 @@ void print_calls(struct buf *out, const struct print *p, const json_t *calls)
         print_table_cell(&t, state_style(state), state_word(state));
         duration_cell(&t, jx_int(call, "asked_ms", 0), p->now_ms);
         duration_cell(&t, is_pending ? p->now_ms : 0, deadline_ms);
-        print_call_line(&line, call);
+        print_table_cell(&t, PRINT_PLAIN, jx_str(call, "why", ""));
+        add_what_and_reason(&line, call);
         print_table_cell(&t, PRINT_PLAIN, line.ptr);
     }
     print_table_add(out, p, &t);
@@ -175,6 +185,10 @@ void print_call(struct buf *out, const struct print *p, const json_t *call)
     add_time(out, p, "asked", jx_int(call, "asked_ms", 0));
     add_time(out, p, "deadline", jx_int(call, "deadline_ms", 0));
     add_time(out, p, "decided", jx_int(call, "decided_ms", 0));
+    if (strcmp(state, "pending") != 0) {
+        print_field(out, p, "asked for", jx_str(call, "ask_why", NULL));
+        print_field(out, p, "because", jx_str(call, "ask_reason", NULL));
+    }
     print_field(out, p, "by", jx_str(call, "decided_by", NULL));
     print_field(out, p, "why", jx_str(call, "why", NULL));
     print_field(out, p, "reason", jx_str(call, "reason", NULL));
@@ -200,15 +214,6 @@ static void add_decision(struct buf *out, const json_t *call)
         AUTO_FREE char *clean = text_clean(why);
         buf_addf(out, " (%s)", clean);
     }
-}
-
-/* What was asked, and a person's words or the gate's reason behind it. */
-static void add_what_and_reason(struct buf *out, const json_t *call)
-{
-    AUTO_FREE char *reason = text_clean(jx_str(call, "reason", ""));
-    print_call_line(out, call);
-    if (*reason)
-        buf_addf(out, " (%s)", reason);
 }
 
 static int by_time(const void *a, const void *b)

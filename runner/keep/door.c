@@ -136,6 +136,7 @@ static void door_ask(struct door_call *c, const struct call_request *request,
     json_t *body = door_body(c, request);
     jx_set_int(body, "deadline_ms", clock_unix_ms() + d->config->deadline_ms);
     jx_set_str(body, "why", j->why);
+    jx_set_int(body, "rule", j->rule);
     jx_set_str(body, "reason", j->reason);
     if (!records_add(d->records, "asked", body, &err))
         door_deny_unrecorded(c, &err);

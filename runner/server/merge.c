@@ -71,8 +71,12 @@ static bool on_asked(const struct arrival *a, struct err *err)
     struct err why = ERR_INIT;
     if (!read_request(&request, a, &why))
         return pass_over(a, &why, err);
-    bool ok = ledger_ask(&call, a->db, a->row->id, jx_int(a->record, "call", 0), &request, a->at_ms,
-                         jx_int(a->record, "deadline_ms", 0), &why);
+    const struct ledger_question q = {.asked_ms = a->at_ms,
+                                      .deadline_ms = jx_int(a->record, "deadline_ms", 0),
+                                      .why = jx_str(a->record, "why", NULL),
+                                      .reason = jx_str(a->record, "reason", NULL),
+                                      .rule = jx_int(a->record, "rule", 0)};
+    bool ok = ledger_ask(&call, a->db, a->row->id, jx_int(a->record, "call", 0), &request, &q, &why);
     call_request_release(&request);
     if (!ok)
         return refused(a, &why, err);

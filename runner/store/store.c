@@ -66,9 +66,16 @@ static const char runner_schema[] =
     "  PRIMARY KEY (repo, digest)"
     ") STRICT;";
 
+/* Rungs that differ from the run's. */
+static const char runner_schema_rungs[] = "CREATE TABLE rung ("
+                                          "  attempt TEXT PRIMARY KEY,"
+                                          "  ladder TEXT NOT NULL"
+                                          ") STRICT;";
+
 bool store_open(struct db **ret, const char *path, struct err *err)
 {
-    const char *const steps[] = {ledger_schema, runner_schema};
+    const char *const steps[] = {ledger_schema, runner_schema, ledger_schema_origins,
+                                 runner_schema_rungs};
     AUTO_DB struct db *db = NULL;
     if (!db_open(&db, path, DB_READ_WRITE, err) || !db_migrate(db, steps, ARRAY_LEN(steps), err))
         return false;

@@ -136,7 +136,7 @@ static const char calls_json[] =
     "\"Bash\","
     "\"args\":{\"command\":\"git "
     "push\\n--force\",\"timeout\":5},\"cwd\":\"/w\",\"asked_ms\":990000,"
-    "\"deadline_ms\":1050000,\"digest\":\"ab\"},"
+    "\"deadline_ms\":1050000,\"digest\":\"ab\",\"why\":\"floor\",\"reason\":\"git push would publish\"},"
     "{\"id\":\"c11\",\"attempt\":\"3.1\",\"state\":\"consumed\",\"tool\":\"Read\",\"args\":{\"x\":["
     "1]},"
     "\"asked_ms\":980000,\"decided_by\":\"ann (shell, pid 7)\",\"why\":\"person\","
@@ -151,10 +151,11 @@ static void lists_calls(void **state)
     AUTO_JSON json_t *calls = parse(calls_json);
     AUTO_BUF struct buf out = BUF_INIT, none = BUF_INIT;
     print_calls(&out, &narrow, calls);
-    assert_string_equal(out.ptr, "CALL  ATTEMPT  STATE     ASKED  LEFT  WHAT\n"
-                                 "c12   3.1      pending   10s    50s   Bash: git push\\n--force\n"
-                                 "c11   3.1      approved  20s          Read: {\"x\":[1]}\n"
-                                 "c10   3.1      denied    30s          Bash: sudo x\n");
+    assert_string_equal(out.ptr,
+                        "CALL  ATTEMPT  STATE     ASKED  LEFT  WHY     WHAT\n"
+                        "c12   3.1      pending   10s    50s   floor   Bash: git push\\n--force (git push…\n"
+                        "c11   3.1      approved  20s          person  Read: {\"x\":[1]}\n"
+                        "c10   3.1      denied    30s          floor   Bash: sudo x (not here)\n");
     AUTO_JSON json_t *empty = json_array();
     print_calls(&none, &narrow, empty);
     assert_string_equal(none.ptr, "nothing waits\n");
@@ -190,6 +191,8 @@ static void shows_exact_arguments(void **state)
                                  "  folder:     /w\n"
                                  "  asked:      1970-01-01 00:16:30\n"
                                  "  deadline:   1970-01-01 00:17:30\n"
+                                 "  why:        floor\n"
+                                 "  reason:     git push would publish\n"
                                  "  digest:     ab\n"
                                  "  arguments:\n"
                                  "    command:\n"
@@ -222,7 +225,7 @@ static void traces_in_time_order(void **state)
         out.ptr, "TIME      CALL  AGENT     DECISION         WHAT\n"
         "00:16:10  c10             denied (floor)   Bash: sudo x (not here)\n"
         "00:16:20  c11   explorer  approved by ann  Read: {\"x\":[1]}\n"
-        "00:16:30  c12             asks             Bash: git push\\n--force\n");
+        "00:16:30  c12             asks (floor)     Bash: git push\\n--force (git push would publish)\n");
 }
 
 static void colours_only_when_told(void **state)

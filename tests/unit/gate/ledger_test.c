@@ -53,7 +53,7 @@ static void asks_once(void **state)
     AUTO_LEDGER_CALL struct ledger_call call = LEDGER_CALL_INIT;
     char digest[DIGEST_HEX_SIZE];
     store_request(&r, "make");
-    assert_true(ledger_ask(&call, s->db, "3.2", 1, &r, 1000, 61000, &err));
+    assert_true(ledger_ask(&call, s->db, "3.2", 1, &r, &store_question, &err));
     assert_int_equal(call.state, CALL_PENDING);
     assert_int_equal(call.id, 1);
     assert_int_equal(call.local, 1);
@@ -62,6 +62,11 @@ static void asks_once(void **state)
     assert_int_equal(call.asked_ms, 1000);
     assert_int_equal(call.deadline_ms, 61000);
     assert_int_equal(call.decided_ms, 0);
+    assert_string_equal(call.ask_why, "floor");
+    AUTO_JSON json_t *shown = ledger_call_json(&call);
+    assert_string_equal(jx_str(shown, "why", ""), "floor");
+    assert_string_equal(jx_str(shown, "reason", ""), "make is asked here");
+    assert_string_equal(jx_str(shown, "ask_reason", ""), "make is asked here");
     call_digest(digest, "3.2", 1, &r);
     assert_string_equal(call.digest, digest);
     /* The same record again is the same call; the same number for another call is refused. */
@@ -70,7 +75,7 @@ static void asks_once(void **state)
     AUTO_CALL_REQUEST struct call_request other;
     store_request(&other, "make test");
     struct ledger_call none;
-    assert_false(ledger_ask(&none, s->db, "3.2", 1, &other, 1000, 61000, &err));
+    assert_false(ledger_ask(&none, s->db, "3.2", 1, &other, &store_question, &err));
     assert_int_equal(err.code, ERR_CONFLICT);
     assert_false(db_in_transaction(s->db));
 }
@@ -266,7 +271,8 @@ static void prints_calls(void **state)
         "w\",\"call_id\":\"\",\"session\":\"\","
         "\"subagent\":null,\"action\":\"%s\",\"digest\":\"%s\",\"asked_ms\":1000,\"deadline_ms\":"
         "61000,"
-        "\"decided_ms\":null,\"decided_by\":null,\"why\":null,\"reason\":null,\"rule\":null}",
+        "\"decided_ms\":null,\"decided_by\":null,\"why\":\"floor\",\"reason\":\"make is asked here\",\"rule\":null,"
+        "\"ask_why\":\"floor\",\"ask_reason\":\"make is asked here\"}",
         call.action, call.digest);
     assert_string_equal(text.ptr, want);
     decide(&call, s->db, id, false, "ada", false);

@@ -11,12 +11,17 @@
 #include "runner/base/mem.h"
 #include "tests/unit/gate/scratch.h"
 
+const struct ledger_question store_question = {.asked_ms = 1000,
+                                               .deadline_ms = 61000,
+                                               .why = "floor",
+                                               .reason = "make is asked here"};
+
 struct db *store_connect(const struct store *s)
 {
-    const char *const steps[] = {ledger_schema};
+    const char *const steps[] = {ledger_schema, ledger_schema_origins};
     struct db *db;
     struct err err = ERR_INIT;
-    if (!db_open(&db, s->path, DB_READ_WRITE, &err) || !db_migrate(db, steps, 1, &err))
+    if (!db_open(&db, s->path, DB_READ_WRITE, &err) || !db_migrate(db, steps, 2, &err))
         fail_msg("%s", err.text);
     return db;
 }
@@ -58,7 +63,7 @@ int64_t store_ask(struct db *db, const char *attempt, int64_t local, const char 
     AUTO_LEDGER_CALL struct ledger_call call = LEDGER_CALL_INIT;
     struct err err = ERR_INIT;
     store_request(&r, command);
-    if (!ledger_ask(&call, db, attempt, local, &r, 1000, 61000, &err))
+    if (!ledger_ask(&call, db, attempt, local, &r, &store_question, &err))
         fail_msg("%s", err.text);
     return call.id;
 }

@@ -17,6 +17,8 @@ struct db *store_connect(const struct store *s);
 
 /* A shell call of this command. Release it. */
 void store_request(struct call_request *ret, const char *command);
+/* How the calls that store_ask asks came to be asked. */
+extern const struct ledger_question store_question;
 /* Ask and return the call's id. */
 int64_t store_ask(struct db *db, const char *attempt, int64_t local, const char *command);
 
