@@ -221,6 +221,13 @@ static bool find_protected(struct floor_finding *f, const char *below)
     return false;
 }
 
+/* A name that does not look like what it is; some file systems drop such characters from names. */
+static bool find_hidden(struct floor_finding *f, const char *below)
+{
+    f->why = "holds a character that does not show";
+    return shellwords_unreadable(below, strlen(below)) != NULL;
+}
+
 static bool is_hook_setting(const char *below)
 {
     for (size_t i = 0; i < ARRAY_LEN(hook_settings); i++)
@@ -241,7 +248,8 @@ static bool find_path(struct floor_finding *f, const struct policy_place *place,
         return true;
     }
     if (lexpath_is_below(path, place->worktree))
-        return find_protected(f, lexpath_below(path, place->worktree));
+        return find_protected(f, lexpath_below(path, place->worktree)) ||
+               find_hidden(f, lexpath_below(path, place->worktree));
     if (lexpath_is_below(path, place->home) && is_hook_setting(lexpath_below(path, place->home))) {
         f->effect = FLOOR_DENY;
         f->protected_as = "home";

@@ -1,6 +1,7 @@
 #include "gate/lexpath.h"
 
 #include <string.h>
+#include <strings.h>
 
 static void drop_last(struct buf *out)
 {
@@ -43,14 +44,26 @@ void lexpath_resolve(struct buf *out, const char *base, const char *home, const 
         buf_addch(out, '/');
 }
 
-bool lexpath_is_below(const char *path, const char *dir)
+typedef int (*compare_fn)(const char *a, const char *b, size_t len);
+
+static bool is_below(const char *path, const char *dir, compare_fn compare)
 {
     size_t len = strlen(dir);
     while (len > 1 && dir[len - 1] == '/')
         len--;
-    if (len == 0 || strncmp(path, dir, len) != 0)
+    if (len == 0 || compare(path, dir, len) != 0)
         return false;
     return path[len] == '\0' || path[len] == '/' || (len == 1 && dir[0] == '/');
+}
+
+bool lexpath_is_below(const char *path, const char *dir)
+{
+    return is_below(path, dir, strncmp);
+}
+
+bool lexpath_is_below_any_case(const char *path, const char *dir)
+{
+    return is_below(path, dir, strncasecmp);
 }
 
 const char *lexpath_below(const char *path, const char *dir)
@@ -66,7 +79,7 @@ static bool has_here(const char *path, const char *pattern)
     bool is_open = len > 0 && pattern[len - 1] == '*';
     if (is_open)
         len--;
-    if (strncmp(path, pattern, len) != 0)
+    if (strncasecmp(path, pattern, len) != 0)
         return false;
     return is_open || path[len] == '\0' || path[len] == '/';
 }

@@ -10,8 +10,10 @@
  * unless an allowing rule spells the thing out, a rule that allows the whole call, the ladder. A
  * subagent is judged as its parent is.
  *
- * Judging is pure and does no I/O: paths are compared as text after lexical normalisation, `..`
- * that leaves is outside; the box is the boundary.
+ * Judging is pure and does no I/O of its own: a path is compared as text after lexical
+ * normalisation, and also where it really leads when the caller can tell. Both must be covered by
+ * what allows, either one is enough for what asks or denies. What happens to a symbolic link
+ * between the judgement and the effect is the box's business, which is the boundary.
  */
 #ifndef GATE_POLICY_H
 #define GATE_POLICY_H
@@ -38,9 +40,15 @@ void policy_release(struct policy *p);
 bool policy_from_json(struct policy *ret, const json_t *message, struct err *err) WARN_UNUSED;
 json_t *policy_to_json(const struct policy *p);
 
+/* Where an absolute path really leads (runner/base/real.h), allocated; NULL: it cannot be told, which
+ * is a path outside of everything. */
+typedef char *(*policy_resolve)(void *arg, const char *path);
+
 struct policy_place {
     const char *worktree; /* absolute paths inside the box */
     const char *home;
+    policy_resolve resolve; /* NULL: paths are compared as text alone */
+    void *resolve_arg;
 };
 
 enum verdict { VERDICT_ALLOW, VERDICT_ASK, VERDICT_DENY };

@@ -164,6 +164,11 @@ static bool check_value(const struct rule *r, struct err *err)
     }
     if (r->what == RULE_HOST && strpbrk(first, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
         return err_set(err, ERR_USAGE, "write the host '%s' in lower case", first);
+    if (takes_words && r->effect == RULE_ALLOW && strchr(first, '/'))
+        return err_set(err, ERR_USAGE,
+                       "'%s' names a program by its path, where an agent may put another one; allow "
+                       "its bare name",
+                       first);
     if (r->what == RULE_PATH && has_dotdot(first))
         return err_set(err, ERR_USAGE, "the path '%s' holds '..'; write it from the worktree's top",
                        first);

@@ -6,6 +6,24 @@
 #include "gate/lexpath.h"
 #include "gate/program.h"
 #include "gate/shellscan.h"
+#include "runner/base/mem.h"
+
+/* `..` behind a symbolic link leads elsewhere than the text says, so the path is resolved as it was
+ * written. */
+static void add_real(struct rule_subject *s, const char *base, const char *written,
+                     const char *lexical)
+{
+    if (!s->place->resolve)
+        return;
+    AUTO_FREE char *whole = written[0] == '~' ? xstrdup(lexical)
+                            : written[0] == '/' ? xstrdup(written)
+                                                : xasprintf("%s/%s", base, written);
+    AUTO_FREE char *real = s->place->resolve(s->place->resolve_arg, whole);
+    if (!real)
+        strv_push(&s->paths, "/");
+    else if (strcmp(real, lexical) != 0)
+        strv_push(&s->paths, real);
+}
 
 void rule_subject_init(struct rule_subject *s, const struct call_request *call,
                        const struct tool_use *use, const struct policy_place *place)
@@ -16,6 +34,7 @@ void rule_subject_init(struct rule_subject *s, const struct call_request *call,
     for (size_t i = 0; i < use->paths.n; i++) {
         lexpath_resolve(&path, base, place->home, use->paths.v[i]);
         strv_push(&s->paths, path.ptr);
+        add_real(s, base, use->paths.v[i], path.ptr);
     }
 }
 
@@ -42,7 +61,8 @@ static bool words_equal(const struct strv *a, char *const *b, size_t n)
 bool rule_covers_command(const struct rule *r, const struct strv *argv)
 {
     bool is_prefix = r->what == RULE_COMMAND;
-    if ((!is_prefix && r->what != RULE_EXACTLY) || !words_equal(argv, r->value.v, r->value.n))
+    if ((!is_prefix && r->what != RULE_EXACTLY) || !words_equal(argv, r->value.v, r->value.n) ||
+        strchr(argv->v[0], '/'))
         return false;
     if (!is_prefix)
         return argv->n == r->value.n;
@@ -85,6 +105,14 @@ bool rule_covers_tool(const struct rule *r, const char *tool)
     return r->what == RULE_TOOL && strcmp(r->value.v[0], tool) == 0;
 }
 
+/* Some file systems take two cases of a name for one, so what denies or asks does too. */
+static bool reaches_path(const struct rule *r, const struct policy_place *place, const char *path)
+{
+    AUTO_BUF struct buf dir = BUF_INIT;
+    lexpath_resolve(&dir, place->worktree, place->home, r->value.v[0]);
+    return lexpath_is_below_any_case(path, dir.ptr);
+}
+
 static bool touches_command(const struct rule *r, const struct tool_use *use)
 {
     if (!use->command)
@@ -110,7 +138,7 @@ bool rule_touches(const struct rule *r, const struct rule_subject *s)
         return touches_command(r, s->use);
     case RULE_PATH:
         for (size_t i = 0; i < s->paths.n; i++)
-            if (rule_covers_path(r, s->place, s->paths.v[i]))
+            if (reaches_path(r, s->place, s->paths.v[i]))
                 return true;
         return false;
     case RULE_HOST:

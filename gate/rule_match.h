@@ -13,7 +13,7 @@ struct rule_subject {
     const struct call_request *call;
     const struct tool_use *use;
     const struct policy_place *place;
-    struct strv paths; /* of use, absolute and resolved; owned */
+    struct strv paths; /* of use, absolute, lexically and really resolved; owned */
 };
 #define AUTO_RULE_SUBJECT __attribute__((cleanup(rule_subject_done)))
 /* Borrow all three, which must outlive it. */
@@ -25,7 +25,8 @@ void rule_subject_done(struct rule_subject *s);
 bool rule_is_for(const struct rule *r, const struct call_request *call);
 /* For deny and ask: true when any part of the call is, or could be, what the rule names. */
 bool rule_touches(const struct rule *r, const struct rule_subject *s);
-/* For allow, one part at a time. A command that is not wholly understood has no part to allow. */
+/* For allow, one part at a time. A command that is not wholly understood has no part to allow, nor has a
+ * program that is named by a path: what lies there may be the agent's own. */
 bool rule_covers_command(const struct rule *r, const struct strv *argv);
 bool rule_covers_path(const struct rule *r, const struct policy_place *place, const char *path);
 /* host as a tool's call tells it; what is no host is covered by nothing. port 0: not told. */

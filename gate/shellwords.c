@@ -61,8 +61,7 @@ static bool is_invisible(uint32_t code)
     return false;
 }
 
-/* What is wrong with the text before any grammar, or NULL. */
-static const char *unreadable(const char *text, size_t len)
+const char *shellwords_unreadable(const char *text, size_t len)
 {
     if (len > SHELLWORDS_MAX_BYTES)
         return "longer than 10,000 bytes";
@@ -186,7 +185,7 @@ static bool take_separator(struct scan *s, bool *ret_more)
 void shellwords_split(struct shellwords *ret, const char *text, size_t len)
 {
     struct shellwords out = SHELLWORDS_INIT;
-    struct scan s = {.at = text, .end = text + len, .opaque = unreadable(text, len)};
+    struct scan s = {.at = text, .end = text + len, .opaque = shellwords_unreadable(text, len)};
     bool more = true;
     if (!s.opaque)
         skip(&s, true);
@@ -205,7 +204,7 @@ void shellwords_of_argv(struct shellwords *ret, const struct strv *argv)
     size_t bytes = 0;
     for (size_t i = 0; i < argv->n && !out.opaque; i++) {
         bytes += strlen(argv->v[i]) + 1;
-        out.opaque = unreadable(argv->v[i], strlen(argv->v[i]));
+        out.opaque = shellwords_unreadable(argv->v[i], strlen(argv->v[i]));
     }
     if (argv->n == 0 || argv->v[0][0] == '\0')
         out.opaque = "a command that is empty";

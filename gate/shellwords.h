@@ -30,6 +30,9 @@ struct shellwords {
     }
 #define AUTO_SHELLWORDS __attribute__((cleanup(shellwords_release)))
 void shellwords_release(struct shellwords *s);
+/* What of a text a person cannot read as it stands (control characters, spaces that are not U+0020,
+ * characters that do not show, bytes that are not UTF-8, excess), static, or NULL. */
+const char *shellwords_unreadable(const char *text, size_t len);
 /* Split len bytes. Opaque results hold no commands. */
 void shellwords_split(struct shellwords *ret, const char *text, size_t len);
 /* One simple command that came as a vector, no shell between; opaque when argv[0] runs its

@@ -86,6 +86,8 @@ static void refuses(void **state)
         {"allow command ''", "empty"},
         {"allow path a b", "'b'"},
         {"allow tool Read Write", "'Write'"},
+        {"allow command ./x", "bare name"},
+        {"allow exactly /usr/bin/x y", "bare name"},
         {"allow path ../x", "'..'"},
         {"allow path a/../../x", "'..'"},
         {"ask host Example.com", "host"},
