@@ -8,6 +8,7 @@
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/cmd/cmd.h"
+#include "runner/cmd/escape.h"
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_doctor.h"
 #include "sandbox/probe.h"
@@ -47,13 +48,36 @@ static bool check_required(const struct layer_report *report, unsigned mask, str
     return true;
 }
 
+/* The escape suite. Not all contained: ERR_FAILED, after the table. */
+static bool try_escapes(const struct config *config, const char *only, bool json, struct err *err)
+{
+    struct account account;
+    struct print p;
+    AUTO_FREE char *launcher = paths_program("headgate-box", err);
+    AUTO_JSON json_t *result = NULL;
+    AUTO_BUF struct buf text = BUF_INIT;
+    bool is_contained = false;
+    if (!launcher || !account_of_boxes(&account, config, err) ||
+        !escape_suite(&result, &is_contained, launcher, account.uid, account.gid, only, err))
+        return false;
+    out_print(&p);
+    print_escapes(&text, &p, result);
+    if (!(json ? out_json(result, err) : out_buf(&text, err)))
+        return false;
+    return is_contained || err_set(err, ERR_FAILED,
+                                   "not every attempt was contained; a box on this machine does "
+                                   "not hold what the table marks");
+}
+
 static bool doctor(char **argv, struct err *err)
 {
-    bool json = false;
-    const char *require = NULL;
+    bool json = false, escape = false;
+    const char *require = NULL, *only = NULL;
     unsigned mask = 0;
     const struct opt table[] = {
         {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
+        {0, "escape", OPT_FLAG, &escape, NULL, "try to get out of a box in every known way", 0, 0},
+        {0, "only", OPT_STRING, &only, "ID,...", "with --escape: these attempts", 0, 0},
         {0, "require", OPT_STRING, &require, "LAYER,...", "exit 4 unless these are active", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
@@ -66,7 +90,11 @@ static bool doctor(char **argv, struct err *err)
     struct print p;
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 0, err) ||
         (require && !layer_parse_list(&mask, require, err)) || !paths_init(&paths, err) ||
-        !config_load(&config, &paths, err) || !prove_layers(&result, &report, config, err))
+        !config_load(&config, &paths, err))
+        return false;
+    if (escape)
+        return try_escapes(config, only, json, err);
+    if (!prove_layers(&result, &report, config, err))
         return false;
     jx_set_str(result, "platform", name);
     jx_set_str(result, "ladder", ladder_name(attempt_default_ladder(&report, &why)));

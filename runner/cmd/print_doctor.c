@@ -1,5 +1,8 @@
 #include "runner/cmd/print_doctor.h"
 
+#include <string.h>
+
+#include "runner/base/mem.h"
 #include "runner/cmd/print_attempts.h"
 
 void print_doctor(struct buf *out, const struct print *p, const json_t *report)
@@ -15,4 +18,35 @@ void print_doctor(struct buf *out, const struct print *p, const json_t *report)
     buf_adds(out, ", ");
     print_text(out, p, PRINT_PLAIN, jx_str(report, "ladder_why", ""));
     buf_adds(out, "\nmacOS, Windows: not built, not enforced\n");
+}
+
+void print_escapes(struct buf *out, const struct print *p, const json_t *report)
+{
+    static const char *const headers[] = {"ID", "ATTEMPT", "HELD BY", "RESULT", "TRIES", "CONTROL"};
+    AUTO_PRINT_TABLE struct print_table table = PRINT_TABLE_INIT;
+    int64_t contained = 0, proven = 0, all = 0;
+    const json_t *a;
+    size_t i;
+    print_table_init(&table, headers, ARRAY_LEN(headers));
+    json_array_foreach(jx_arr(report, "attempts"), i, a)
+    {
+        bool is_held = strcmp(jx_str(a, "result", ""), "contained") == 0;
+        AUTO_FREE char *result =
+            xasprintf("%s: %s", jx_str(a, "result", "?"), jx_str(a, "got", "?"));
+        all++;
+        contained += is_held;
+        proven += is_held && jx_bool(a, "proven", false);
+        print_table_cell(&table, PRINT_BOLD, jx_str(a, "id", "?"));
+        print_table_cell(&table, PRINT_PLAIN, jx_str(a, "what", ""));
+        print_table_cell(&table, PRINT_PLAIN, jx_str(a, "layer", ""));
+        print_table_cell(&table, is_held ? PRINT_GREEN : PRINT_RED, result);
+        print_table_int(&table, jx_int(a, "tries", 1));
+        print_table_cell(&table, PRINT_DIM, jx_str(a, "control", ""));
+    }
+    print_table_add(out, p, &table);
+    print_count(out, all, "attempt", "attempts");
+    buf_addf(out,
+             "; %lld contained, of these %lld proven: the same comes through without what "
+             "holds it\n",
+             (long long)contained, (long long)proven);
 }

@@ -9,5 +9,7 @@
 /* {"platform","layers":[LAYER],"ladder","ladder_why"}: every layer with its mechanism, the rung
  * that follows, and the platforms where nothing is enforced. */
 void print_doctor(struct buf *out, const struct print *p, const json_t *report);
+/* {"attempts":[...]}: each attempt with what came of it and of its control, and the sum. */
+void print_escapes(struct buf *out, const struct print *p, const json_t *report);
 
 #endif

@@ -12,12 +12,29 @@
 #include "runner/base/mem.h"
 #include "sandbox_filter.h"
 
+/* The negative control: without the layer the box is one whose programs hold every capability of
+ * its namespaces, else an attempt would be refused for want of one and prove nothing. */
+static bool keep_capabilities(struct err *err)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct all[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    if (syscall(SYS_capget, &head, all) != 0)
+        return err_sys(err, errno, "cannot read the capabilities");
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        all[i].inheritable = all[i].permitted;
+    if (syscall(SYS_capset, &head, all) != 0)
+        return err_sys(err, errno, "cannot keep the capabilities");
+    for (unsigned long cap = 0; prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0) == 0; cap++)
+        continue;
+    return true;
+}
+
 static bool drop_capabilities(struct launch *l, struct err *err)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
     if (!launch_has(l, LAYER_CAPS))
-        return true;
+        return keep_capabilities(err);
     for (unsigned long cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
         continue;
     if (errno != EINVAL) /* the kernel's last capability is behind us */
@@ -63,7 +80,7 @@ bool confine(struct launch *l, struct err *err)
         return false;
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
         return err_sys(err, errno, "cannot tie the box to its caller");
-    if (!load_filter(l, err))
+    if (!exec_notify_apply(l, err) || !load_filter(l, err))
         return false;
     launch_mark(l, "seccomp");
     return true;

@@ -15,5 +15,7 @@ struct probe_attempt {
 
 extern const struct probe_attempt probe_views[]; /* probe_view.c: what is seen and reached */
 extern const struct probe_attempt probe_calls[]; /* probe_call.c: system calls that are refused */
+/* Of the escape suite (sandbox/escape/try_*.c). */
+extern const struct probe_attempt probe_spaces[], probe_escape_calls[], probe_ipc[], probe_life[];
 
 #endif
