@@ -65,6 +65,9 @@ struct box_spec {
     struct box_overlay overlay; /* inside == NULL: none */
     struct box_bind *binds; /* applied in order after the system folders, parents before children */
     size_t n_binds;
+    struct strv hidden;       /* real paths of host folders that must not be seen: where one lies
+                                 below a system folder, it is replaced by an empty one, in which
+                                 what is bound there still appears */
     struct strv masks;        /* paths inside that are covered: a file by an empty read-only file, a
                                  folder by an empty read-only folder; absent ones are passed over */
     char *home;               /* the writable private home: host folder (NULL: in memory, gone with
@@ -83,6 +86,8 @@ struct box_spec {
 void box_spec_init(struct box_spec *spec);
 void box_spec_release(struct box_spec *spec);
 #define AUTO_BOX_SPEC __attribute__((cleanup(box_spec_release)))
+/* True for a real path of the host that every box shows, below a system folder. */
+bool box_is_system_path(const char *path);
 void box_spec_bind(struct box_spec *spec, const char *host, const char *inside, unsigned flags);
 
 /* Compile. ERR_USAGE for a path that cannot be shown, ERR_LAYER for a missing host feature that

@@ -141,7 +141,7 @@ static bool add_bind(struct buf *plan, const struct box_bind *bind, struct err *
 
 static bool add_files(struct buf *plan, const struct box_spec *spec, struct err *err)
 {
-    if (!plan_add_system(plan, spec, err))
+    if (!plan_add_system(plan, spec, err) || !plan_add_hidden(plan, spec, err))
         return false;
     if (spec->home) {
         const struct box_bind home = {spec->home, spec->home_inside, BOX_BIND_WRITE};

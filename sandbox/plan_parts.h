@@ -15,6 +15,9 @@ bool plan_add_system(struct buf *plan, const struct box_spec *spec, struct err *
 void plan_add_memory_folder(struct buf *plan, const char *path, const char *mode,
                             int64_t tmp_bytes);
 
+/* plan_system.c: empty folders over those of spec->hidden that a system folder shows. */
+bool plan_add_hidden(struct buf *plan, const struct box_spec *spec, struct err *err) WARN_UNUSED;
+
 /* plan_account.c: /etc/passwd, group, hosts and hostname, generated: the box knows its own account.
  */
 void plan_add_account(struct buf *plan, const struct box_spec *spec);

@@ -57,16 +57,37 @@ static const struct {
     {"/dev/stderr", "/proc/self/fd/2"},
     {"/etc/mtab", "/proc/self/mounts"},
     {"/var/run", "/run"},
-    {"/var/tmp", "/tmp"},
 };
+
+/* Empty of themselves: enough for the places of what is bound there. */
+static const char hidden_options[] = "mode=0755,size=1m";
 
 static bool has(const struct box_spec *spec, enum layer_id id)
 {
     return (spec->without & (1U << id)) == 0;
 }
 
-/* A folder or file as it is; a link as a link. Absent: passed over. */
-static void show(struct buf *plan, const char *path)
+static bool is_at_or_below(const char *path, const char *folder)
+{
+    size_t len = strlen(folder);
+    return path && strncmp(path, folder, len) == 0 && (path[len] == '/' || !path[len]);
+}
+
+/* A mount point is opened without following links, so the box's own links must not lie on the way
+ * to one. */
+static bool is_on_the_way(const struct box_spec *spec, const char *path)
+{
+    if (is_at_or_below(spec->home_inside, path) || is_at_or_below(spec->overlay.inside, path))
+        return true;
+    for (size_t i = 0; i < spec->n_binds; i++)
+        if (is_at_or_below(spec->binds[i].inside, path))
+            return true;
+    return false;
+}
+
+/* A folder or file as it is; a link as a link, or, where it lies on the way to something else that
+ * is shown, as what it leads to. Absent: passed over. */
+static void show(struct buf *plan, const struct box_spec *spec, const char *path)
 {
     struct stat st;
     char target[PATH_MAX];
@@ -75,6 +96,10 @@ static void show(struct buf *plan, const char *path)
     if (!S_ISLNK(st.st_mode)) {
         plan_add(plan, PLAN_TREE, PLAN_OWN | (S_ISDIR(st.st_mode) ? 0U : PLAN_PLAIN), path, path,
                  NULL);
+        return;
+    }
+    if (is_on_the_way(spec, path)) {
+        plan_add(plan, PLAN_TREE, 0, path, path, NULL);
         return;
     }
     ssize_t len = readlink(path, target, sizeof(target) - 1);
@@ -184,9 +209,9 @@ void plan_add_memory_folder(struct buf *plan, const char *path, const char *mode
 bool plan_add_system(struct buf *plan, const struct box_spec *spec, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(system_folders); i++)
-        show(plan, system_folders[i]);
+        show(plan, spec, system_folders[i]);
     for (size_t i = 0; i < ARRAY_LEN(system_parts); i++)
-        show(plan, system_parts[i]);
+        show(plan, spec, system_parts[i]);
     plan_add(plan, PLAN_FOLDER, 0, "/var", NULL);
     plan_add(plan, PLAN_FOLDER, 0, "/run", NULL);
     add_devices(plan, spec);
@@ -197,10 +222,37 @@ bool plan_add_system(struct buf *plan, const struct box_spec *spec, struct err *
     if (!add_etc(plan, spec, err))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(links); i++)
-        plan_add(plan, PLAN_LINK, 0, links[i].path, links[i].target, NULL);
+        if (!is_on_the_way(spec, links[i].path))
+            plan_add(plan, PLAN_LINK, 0, links[i].path, links[i].target, NULL);
     plan_add_memory_folder(plan, "/tmp", "1777", spec->limits.tmp_bytes);
+    if (is_on_the_way(spec, "/var/tmp"))
+        plan_add_memory_folder(plan, "/var/tmp", "1777", spec->limits.tmp_bytes);
+    else
+        plan_add(plan, PLAN_LINK, 0, "/var/tmp", "/tmp", NULL);
     plan_add_memory_folder(plan, "/dev/shm", "1777", spec->limits.tmp_bytes);
     plan_add(plan, PLAN_ALLOW, PLAN_DEVICE, "/dev", NULL);
     plan_add(plan, PLAN_ALLOW, PLAN_DEVICE, "/proc", NULL);
+    return true;
+}
+
+bool box_is_system_path(const char *path)
+{
+    for (size_t i = 0; i < ARRAY_LEN(system_folders); i++)
+        if (is_at_or_below(path, system_folders[i]))
+            return true;
+    return false;
+}
+
+bool plan_add_hidden(struct buf *plan, const struct box_spec *spec, struct err *err)
+{
+    for (size_t i = 0; i < spec->hidden.n; i++) {
+        const char *path = spec->hidden.v[i];
+        if (!box_is_system_path(path))
+            continue;
+        if (strchr(path + 1, '/') == NULL)
+            return err_set(err, ERR_USAGE,
+                           "%s holds programs of the system and cannot be kept out of the box", path);
+        plan_add(plan, PLAN_TMPFS, 0, path, hidden_options, NULL);
+    }
     return true;
 }

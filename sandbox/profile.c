@@ -59,11 +59,11 @@ static bool is_plain_path(const char *path)
            !strstr(path, "/./") && !strstr(path, "/../");
 }
 
-/* The private home appears where the person's own is, unless nothing can be mounted there. */
-static const char *home_inside(const char *person_home)
+/* The private home appears where the person's own is, unless nothing can be mounted there. Below a
+ * system folder, something can where a folder is. */
+static const char *home_inside(const char *person_home, const char *real_home)
 {
-    static const char *const taken[] = {"/usr",  "/bin", "/sbin", "/lib", "/opt",
-                                        "/proc", "/dev", "/etc",  "/sys"};
+    static const char *const taken[] = {"/proc", "/dev", "/etc", "/sys"};
     if (!is_plain_path(person_home))
         return SPARE_HOME;
     for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
@@ -71,6 +71,10 @@ static const char *home_inside(const char *person_home)
         if (strncmp(person_home, taken[i], n) == 0 && (!person_home[n] || person_home[n] == '/'))
             return SPARE_HOME;
     }
+    bool is_below_system = box_is_system_path(person_home) && strchr(person_home + 1, '/');
+    if (box_is_system_path(person_home) &&
+        !(is_below_system && real_home && strcmp(person_home, real_home) == 0))
+        return SPARE_HOME;
     return person_home;
 }
 
@@ -113,16 +117,23 @@ bool profile_apply(struct box_spec *spec, const struct strv *caller_env, const c
                    const char *home_host, struct err *err)
 {
     struct toolchains toolchains;
+    struct err ignored = ERR_INIT;
+    AUTO_FREE char *real_home =
+        is_plain_path(person_home) ? fs_realpath(person_home, &ignored) : NULL;
     if (home_host && !fs_is_dir(home_host))
         return err_set(err, ERR_INTERNAL, "the private home %s does not exist", home_host);
     free(spec->home);
     free(spec->home_inside);
     spec->home = home_host ? xstrdup(home_host) : NULL;
-    spec->home_inside = xstrdup(home_inside(person_home));
+    spec->home_inside = xstrdup(home_inside(person_home, real_home));
+    if (real_home && strchr(real_home + 1, '/'))
+        strv_push(&spec->hidden, real_home);
     set_environment(spec, caller_env);
     toolchains_find(&toolchains, caller_env, person_home);
-    for (size_t i = 0; i < toolchains.n; i++)
+    for (size_t i = 0; i < toolchains.n; i++) {
         box_spec_bind(spec, toolchains.root[i].host, toolchains.root[i].inside, 0);
+        profile_mask_root(spec, &spec->binds[spec->n_binds - 1]);
+    }
     toolchains_release(&toolchains);
     return true;
 }

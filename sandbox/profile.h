@@ -3,7 +3,7 @@
  *
  * System folders come with the plan. The profile adds: toolchain roots below the person's home
  * found from PATH through symlinks (nvm, pyenv, cargo, rustup, go, ~/.local/bin), read-only at the
- * same path; an allow-listed environment; HOME, TMPDIR, TERM and cache variables that point into
+ * same path, with the secrets in them covered; an allow-listed environment; HOME, TMPDIR, TERM and cache variables that point into
  * the private home.
  */
 #ifndef SANDBOX_PROFILE_H
@@ -22,5 +22,24 @@ bool profile_apply(struct box_spec *spec, const struct strv *caller_env, const c
 extern const char *const profile_env_allowed[];
 /* Copy only the allowed variables. */
 void profile_env_filter(struct strv *out, const struct strv *env);
+
+/* A path as a person writes it: absolute, below ~/, or, where there is a base, below that; as text,
+ * without . and .. parts. Allocated; NULL with ERR_USAGE. */
+char *profile_path(const char *word, const char *home, const char *base, struct err *err);
+/* Show host paths at the paths that were named and, where links led elsewhere, where they are. With
+ * BOX_BIND_OPTIONAL absent ones are passed over: a configuration serves several machines. */
+bool profile_show(struct box_spec *spec, const struct strv *words, unsigned flags, const char *home,
+                  struct err *err) WARN_UNUSED;
+/* Cover paths in the box. base: of relative ones, NULL: refuse them. */
+bool profile_cover(struct box_spec *spec, const struct strv *words, const char *home,
+                   const char *base, struct err *err) WARN_UNUSED;
+/* Add a variable: NAME takes its value from all, NAME=VALUE brings its own. */
+bool profile_env_add(struct strv *env, const struct strv *all, const char *word,
+                     struct err *err) WARN_UNUSED;
+/* Cover what is known to be a secret in the root of a toolchain that spec shows. */
+void profile_mask_root(struct box_spec *spec, const struct box_bind *root);
+/* Cover every known secret of the person's home that a bind shows because it shows a folder above
+ * it; what was named itself stays. Call when all binds are in the spec. Reads the host's folders. */
+void profile_mask_secrets(struct box_spec *spec, const char *person_home);
 
 #endif

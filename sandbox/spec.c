@@ -11,6 +11,7 @@ void box_spec_init(struct box_spec *spec)
     *spec = (struct box_spec){
         .argv = STRV_INIT,
         .env = STRV_INIT,
+        .hidden = STRV_INIT,
         .masks = STRV_INIT,
         .listen_ports = STRV_INIT,
         .uid = geteuid(),
@@ -22,6 +23,7 @@ void box_spec_release(struct box_spec *spec)
 {
     strv_release(&spec->argv);
     strv_release(&spec->env);
+    strv_release(&spec->hidden);
     strv_release(&spec->masks);
     strv_release(&spec->listen_ports);
     for (size_t i = 0; i < spec->n_binds; i++) {

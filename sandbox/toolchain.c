@@ -34,8 +34,11 @@ static bool is_below(const char *path, const char *folder)
     return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
-static bool is_system(const char *path)
+static bool is_system(const char *path, const char *home)
 {
+    /* A home that lies below a system folder is kept out of the box, with all that is in it. */
+    if (home[0] == '/' && home[1] && is_below(path, home))
+        return false;
     for (size_t i = 0; i < ARRAY_LEN(system_roots); i++)
         if (is_below(path, system_roots[i]))
             return true;
@@ -73,13 +76,33 @@ static bool is_known(const struct toolchains *t, const char *host, const char *i
     return false;
 }
 
-static void add(struct toolchains *t, const char *host, const char *inside)
+static void add(struct toolchains *t, const char *host, const char *inside, const char *home)
 {
     if (t->n >= TOOLCHAIN_ROOTS_MAX || !is_clean(inside) || is_known(t, host, inside) ||
-        is_system(inside))
+        is_system(inside, home))
         return;
     t->root = xreallocarray(t->root, t->n + 1, sizeof(*t->root));
     t->root[t->n++] = (struct toolchain_root){xstrdup(host), xstrdup(inside)};
+}
+
+/* `~/.NAME/bin` says little of what else is in ~/.NAME: many a tool keeps its tokens, sockets and
+ * settings there. What these keep is known, and their programs need it. */
+static const char *const whole_folders[] = {
+    ".asdf",   ".bun",      ".deno",  ".ghcup", ".goenv",  ".jenv",   ".juliaup", ".linuxbrew",
+    ".n",      ".nodebrew", ".nodenv", ".phpenv", ".plenv", ".pyenv",  ".rbenv",   ".rvm",
+    ".rustup", ".sdkman",   ".tfenv", ".venv",  ".volta",
+};
+
+static bool may_hold_secrets(const char *folder, const char *home)
+{
+    size_t len = strlen(home);
+    const char *name = folder + len + 1;
+    if (!is_below(folder, home) || folder[len] != '/' || name[0] != '.' || strchr(name, '/'))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(whole_folders); i++)
+        if (strcmp(name, whole_folders[i]) == 0)
+            return false;
+    return true;
 }
 
 /* The folder to show for a folder of programs: its parent where that is a prefix of its own.
@@ -89,7 +112,8 @@ static char *root_of(const char *folder, const char *home)
     const char *name = fs_basename(folder);
     if (strcmp(name, "bin") == 0 || strcmp(name, "shims") == 0 || strcmp(name, "sbin") == 0) {
         AUTO_FREE char *parent = fs_dirname(folder);
-        if (!is_shared(parent, home) && !is_system(parent))
+        if (!is_shared(parent, home) && !is_system(parent, home) &&
+            !may_hold_secrets(parent, home))
             return steal_ptr(&parent);
     }
     return xstrdup(folder);
@@ -103,18 +127,18 @@ static void add_folder(struct toolchains *t, const char *folder, const char *hom
 {
     struct err ignored = ERR_INIT;
     AUTO_FREE char *real = fs_realpath(folder, &ignored);
-    if (!real || is_system(real) || is_below(home, real) || depth > LINK_DEPTH)
+    if (!real || is_system(real, home) || is_below(home, real) || depth > LINK_DEPTH)
         return;
     AUTO_FREE char *real_root = root_of(real, home);
     size_t before = t->n;
-    add(t, real_root, real_root);
+    add(t, real_root, real_root, home);
     if (strcmp(real, folder) != 0) {
         size_t tail = strlen(real) - strlen(real_root);
         AUTO_FREE char *inside = root_of(folder, home);
         if (strlen(folder) - strlen(inside) == tail)
-            add(t, real_root, inside);
+            add(t, real_root, inside, home);
         else
-            add(t, real, folder);
+            add(t, real, folder, home);
     }
     if (t->n > before)
         follow_links(t, real, home, depth);
@@ -131,11 +155,11 @@ static void follow_links(struct toolchains *t, const char *folder, const char *h
             continue;
         AUTO_FREE char *path = fs_join(folder, entry->d_name);
         AUTO_FREE char *real = fs_realpath(path, &ignored);
-        if (!real || is_system(real) || is_known(t, real, real))
+        if (!real || is_system(real, home) || is_known(t, real, real))
             continue;
         AUTO_FREE char *target_folder = fs_dirname(real);
         if (is_shared(target_folder, home))
-            add(t, real, real);
+            add(t, real, real, home);
         else
             add_folder(t, target_folder, home, depth + 1);
     }
@@ -146,7 +170,7 @@ static void add_path(struct toolchains *t, const char *path, const char *home)
     AUTO_STRV struct strv folders = STRV_INIT;
     strv_split(&folders, path, ':', false);
     for (size_t i = 0; i < folders.n; i++)
-        if (is_clean(folders.v[i]) && !is_system(folders.v[i]) && !is_below(home, folders.v[i]))
+        if (is_clean(folders.v[i]) && !is_system(folders.v[i], home) && !is_below(home, folders.v[i]))
             add_folder(t, folders.v[i], home, 0);
 }
 
@@ -161,10 +185,10 @@ static void add_rust(struct toolchains *t, const char *home)
     for (size_t i = 0; i < ARRAY_LEN(cargo_parts); i++) {
         AUTO_FREE char *part = fs_join(cargo, cargo_parts[i]);
         if (fs_exists(part))
-            add(t, part, part);
+            add(t, part, part, home);
     }
     if (fs_is_dir(rustup))
-        add(t, rustup, rustup);
+        add(t, rustup, rustup, home);
 }
 
 static void add_variables(struct toolchains *t, const struct strv *env, const char *home)
@@ -172,13 +196,13 @@ static void add_variables(struct toolchains *t, const struct strv *env, const ch
     struct err ignored = ERR_INIT;
     for (size_t i = 0; i < ARRAY_LEN(root_variables); i++) {
         const char *path = strv_env_get(env, root_variables[i]);
-        if (!path || !is_clean(path) || is_system(path) || is_shared(path, home))
+        if (!path || !is_clean(path) || is_system(path, home) || is_shared(path, home))
             continue;
         AUTO_FREE char *real = fs_realpath(path, &ignored);
-        if (!real || is_system(real) || is_shared(real, home))
+        if (!real || is_system(real, home) || is_shared(real, home))
             continue;
-        add(t, real, real);
-        add(t, real, path);
+        add(t, real, real, home);
+        add(t, real, path, home);
     }
 }
 
