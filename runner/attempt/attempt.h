@@ -34,6 +34,7 @@ struct attempt_spec {
     int64_t memory_bytes, pids, time_ms, output_bytes; /* 0: configured default */
     struct strv services; /* decimal ports of the host's loopback */
     struct strv ro, rw;   /* further host paths */
+    struct strv mask;     /* paths that are covered; one in the repository is that of the worktree */
     char *require;        /* layer list or NULL */
     char *setup;          /* a set-up command that was consented to, run in the box first; NULL: none */
 };

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "runner/agents/agent.h"
+#include "runner/attempt/claims.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "sandbox/profile.h"
@@ -23,6 +24,18 @@ const char *boxes_home(const struct boxes *b)
     return home && home[0] == '/' ? home : b->paths->home;
 }
 
+/* System folders are shown whole; what of Headgate's or the person's lies there is not. */
+static void hide(struct box_spec *spec, const struct boxes *b)
+{
+    const char *const all[] = {b->paths->state, b->paths->runtime, b->tree->repo, b->tree->toplevel};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        struct err ignored = ERR_INIT;
+        AUTO_FREE char *real = all[i] ? fs_realpath(all[i], &ignored) : NULL;
+        if (real)
+            strv_push(&spec->hidden, real);
+    }
+}
+
 /* What the agent's box and the helper boxes share: account, environment, private home. */
 static bool begin(struct box_spec *spec, const struct boxes *b, struct err *err)
 {
@@ -33,6 +46,7 @@ static bool begin(struct box_spec *spec, const struct boxes *b, struct err *err)
     for (char *c = spec->hostname; *c; c++)
         if (*c == '.')
             *c = '-';
+    hide(spec, b);
     return profile_apply(spec, &b->spec->env, boxes_home(b), home, err);
 }
 
@@ -103,14 +117,66 @@ static void set_limits(struct box_spec *spec, const struct boxes *b)
     spec->limits.pids = s->pids ? s->pids : boxes_pids(b->config);
 }
 
-static void show_extra_paths(struct box_spec *spec, const struct attempt_spec *s)
+static bool show_configured(struct box_spec *spec, const struct boxes *b, const char *key,
+                            unsigned flags, struct err *err)
 {
+    AUTO_STRV struct strv words = STRV_INIT;
+    config_list(&words, b->config, key);
+    return profile_show(spec, &words, flags | BOX_BIND_OPTIONAL, boxes_home(b), err) ||
+           err_prefix(err, "%s", key);
+}
+
+/* A path in the person's checkout means the same one of the worktree. */
+static void cover(struct box_spec *spec, const struct boxes *b, const char *path)
+{
+    const char *top = b->tree->toplevel;
+    size_t len = top ? strlen(top) : 0;
+    if (top && strncmp(path, top, len) == 0 && path[len] == '/')
+        strv_pushf(&spec->masks, "%s%s", b->tree->tree, path + len);
+    else
+        strv_push(&spec->masks, path);
+}
+
+static bool cover_paths(struct box_spec *spec, const struct boxes *b, struct err *err)
+{
+    AUTO_STRV struct strv words = STRV_INIT;
+    config_list(&words, b->config, "box.mask");
+    if (!profile_cover(spec, &words, boxes_home(b), b->tree->tree, err))
+        return err_prefix(err, "box.mask");
+    for (size_t i = 0; i < b->spec->mask.n; i++)
+        cover(spec, b, b->spec->mask.v[i]);
+    return true;
+}
+
+/* The configuration first, so that the command line has the last word. */
+static bool add_overrides(struct box_spec *spec, const struct boxes *b, struct err *err)
+{
+    const struct attempt_spec *s = b->spec;
+    size_t first = spec->n_binds;
+    if (!show_configured(spec, b, "box.ro", 0, err) ||
+        !show_configured(spec, b, "box.rw", BOX_BIND_WRITE, err))
+        return false;
     for (size_t i = 0; i < s->ro.n; i++)
         box_spec_bind(spec, s->ro.v[i], s->ro.v[i], 0);
     for (size_t i = 0; i < s->rw.n; i++)
         box_spec_bind(spec, s->rw.v[i], s->rw.v[i], BOX_BIND_WRITE);
-    for (size_t i = 0; i < s->services.n; i++)
-        strv_push(&spec->listen_ports, s->services.v[i]);
+    profile_mask_secrets(spec, boxes_home(b));
+    return cover_paths(spec, b, err) && claims_take(b, spec, first, err);
+}
+
+/* What the person named passes, whatever it is; the rest was filtered where the run was asked for. */
+static void pass_environment(struct box_spec *spec, const struct boxes *b)
+{
+    static const char *const own[] = {"HOME", "USER", "LOGNAME", "SHELL", "TMPDIR"};
+    const struct strv *env = &b->spec->env;
+    for (size_t i = 0; i < env->n; i++) {
+        AUTO_FREE char *name = xstrndup(env->v[i], strcspn(env->v[i], "="));
+        bool is_own = false;
+        for (size_t k = 0; k < ARRAY_LEN(own); k++)
+            is_own = is_own || strcmp(name, own[k]) == 0;
+        if (!is_own && !strv_env_get(&spec->env, name))
+            strv_push(&spec->env, env->v[i]);
+    }
 }
 
 /* The set-up command runs in the same box before the agent, and the agent starts only when it succeeded. */
@@ -165,7 +231,10 @@ bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
         return false;
     if (b->spec->setup)
         put_setup_first(&spec, b->spec->setup);
-    show_extra_paths(&spec, b->spec);
+    if (!add_overrides(&spec, b, err))
+        return false;
+    strv_push_all(&spec.listen_ports, strv_array(&b->spec->services));
+    pass_environment(&spec, b);
     tell_environment(&spec, b);
     set_limits(&spec, b);
     spec.cwd = b->spec->subdir[0] ? fs_join(b->tree->tree, b->spec->subdir) : xstrdup(b->tree->tree);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "runner/attempt/boxes.h"
+#include "runner/attempt/claims.h"
 #include "runner/attempt/keepfile.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
@@ -98,6 +99,7 @@ bool attempt_prepare(struct attempt_place *ret, const struct paths *paths, const
         ret->engine = xstrdup(wt_engine_name(tree.engine));
         ret->engine_why = xstrdup(tree.engine_why ? tree.engine_why : "");
     } else if (!spec->resume) {
+        claims_drop(paths, spec->id);
         /* Nobody has worked here yet: undo the worktree, keep the first error. */
         struct err undo = ERR_INIT;
         if (!wt_discard(&tree, true, &undo))

@@ -22,6 +22,7 @@ void attempt_spec_release(struct attempt_spec *s)
     strv_release(&s->services);
     strv_release(&s->ro);
     strv_release(&s->rw);
+    strv_release(&s->mask);
     *s = (struct attempt_spec)ATTEMPT_SPEC_INIT;
 }
 
@@ -61,6 +62,7 @@ json_t *attempt_spec_json(const struct attempt_spec *s)
     jx_set(j, "services", jx_from_strv(&s->services));
     jx_set(j, "ro", jx_from_strv(&s->ro));
     jx_set(j, "rw", jx_from_strv(&s->rw));
+    jx_set(j, "mask", jx_from_strv(&s->mask));
     jx_set_str(j, "require", s->require);
     jx_set_str(j, "setup", s->setup);
     return j;
@@ -94,6 +96,7 @@ static void read_lists(struct attempt_spec *s, const json_t *j)
     jx_strv(&s->services, j, "services");
     jx_strv(&s->ro, j, "ro");
     jx_strv(&s->rw, j, "rw");
+    jx_strv(&s->mask, j, "mask");
 }
 
 bool attempt_spec_parse(struct attempt_spec *ret, const json_t *j, struct err *err)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runner/attempt/boxes.h"
+#include "runner/attempt/claims.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 
@@ -54,6 +55,8 @@ bool attempt_harvest(struct wt_harvest *ret, const struct paths *paths, const st
     struct boxes boxes = {.paths = paths, .config = config, .spec = spec, .tree = &tree};
     bool ok = account_of_boxes(&boxes.account, config, err) && load(&boxes, &tree, err) &&
               wt_harvest(ret, &tree, with_snapshot, boxes_run_job, &boxes, err);
+    if (with_snapshot) /* the box has ended */
+        claims_drop(paths, spec->id);
     wt_attempt_release(&tree);
     return ok;
 }

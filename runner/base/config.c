@@ -46,6 +46,7 @@ static const struct {
     {"box.service", VALUE_TEXT},
     {"box.ro", VALUE_TEXT},
     {"box.rw", VALUE_TEXT},
+    {"box.mask", VALUE_TEXT},
     {"box.env", VALUE_TEXT},
     {"worktree.engine", VALUE_TEXT},
     {"worktree.include", VALUE_TEXT},

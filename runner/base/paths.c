@@ -210,6 +210,20 @@ static bool open_runtime(char **ret, const char *state, struct err *err)
     return make_runtime(ret, base, name, digest, err);
 }
 
+static char *find_user_config(const char *home)
+{
+    const char *xdg = env_path("XDG_CONFIG_HOME");
+    return xdg ? fs_join(xdg, "headgate/config") : fs_join(home, ".config/headgate/config");
+}
+
+void paths_init_config(struct paths *ret)
+{
+    *ret = (struct paths){.home = find_home()};
+    if (!ret->home)
+        ret->home = xstrdup("/");
+    ret->user_config = find_user_config(ret->home);
+}
+
 bool paths_init(struct paths *ret, struct err *err)
 {
     AUTO_PATHS struct paths p = {.home = find_home()};
@@ -222,9 +236,7 @@ bool paths_init(struct paths *ret, struct err *err)
     p.bases = fs_join(p.state, "bases");
     p.attempts = fs_join(p.state, "attempts");
     p.control = fs_join(p.runtime, "ctl");
-    const char *xdg = env_path("XDG_CONFIG_HOME");
-    p.user_config =
-        xdg ? fs_join(xdg, "headgate/config") : fs_join(p.home, ".config/headgate/config");
+    p.user_config = find_user_config(p.home);
     if (!fs_mkdirs(p.bases, 0700, err) || !fs_mkdirs(p.attempts, 0700, err))
         return false;
     *ret = p;

@@ -26,6 +26,8 @@ struct paths {
 };
 
 bool paths_init(struct paths *ret, struct err *err) WARN_UNUSED;
+/* Only home and user_config, for those who need no state. Makes nothing. */
+void paths_init_config(struct paths *ret);
 void paths_done(struct paths *p);
 #define AUTO_PATHS __attribute__((cleanup(paths_done)))
 /* Allocated. id is "3.2". */

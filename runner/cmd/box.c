@@ -18,7 +18,7 @@
 enum { EXIT_HEADGATE = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NO_PROGRAM = 127 };
 
 struct box_options {
-    struct strv net, services, ro, rw;
+    struct strv net, services, ro, rw, mask, env;
     const char *off, *require;
     int64_t memory_bytes, pids;
     bool explain;
@@ -30,16 +30,8 @@ static void options_release(struct box_options *o)
     strv_release(&o->services);
     strv_release(&o->ro);
     strv_release(&o->rw);
-}
-
-/* Only root needs the settings: they name the account that takes its place. */
-static bool find_account(struct account *ret, struct err *err)
-{
-    AUTO_PATHS struct paths paths = {0};
-    AUTO_CONFIG struct config *config = NULL;
-    if (geteuid() == 0 && (!paths_init(&paths, err) || !config_load(&config, &paths, err)))
-        return false;
-    return account_of_boxes(ret, config, err);
+    strv_release(&o->mask);
+    strv_release(&o->env);
 }
 
 static bool show_paths(struct box_spec *spec, const struct strv *paths, unsigned flags,
@@ -66,13 +58,15 @@ static bool is_at_or_above(const char *path, const char *other)
 /* In every box, or the box's own: a command can start there without its being shown. */
 static bool is_in_each_box(const char *path)
 {
-    static const char *const folders[] = {"/usr", "/opt", "/etc", "/bin", "/lib", "/nix"};
-    if (strcmp(path, "/") == 0 || strcmp(path, "/tmp") == 0)
-        return true;
-    for (size_t i = 0; i < ARRAY_LEN(folders); i++)
-        if (is_at_or_above(folders[i], path))
-            return true;
-    return false;
+    return strcmp(path, "/") == 0 || strcmp(path, "/tmp") == 0 || is_at_or_above("/etc", path) ||
+           box_is_system_path(path);
+}
+
+/* Somebody works below /opt, say: the folder is the account's own. */
+static bool is_own(const char *path, uid_t uid)
+{
+    struct stat st;
+    return strchr(path + 1, '/') && stat(path, &st) == 0 && st.st_uid == uid;
 }
 
 /* The current folder is the work folder: writable at its own path, unless it was named read-only.
@@ -88,7 +82,7 @@ static bool show_work(struct box_spec *spec, const struct box_options *o, const 
         !show_paths(spec, &o->rw, BOX_BIND_WRITE, work, &is_named, err))
         return false;
     spec->cwd = steal_ptr(&work);
-    if (is_named || is_in_each_box(spec->cwd))
+    if (is_named || (is_in_each_box(spec->cwd) && !is_own(spec->cwd, spec->uid)))
         return true;
     AUTO_FREE char *real_home = fs_realpath(home, err);
     if (real_home && is_at_or_above(spec->cwd, real_home))
@@ -115,6 +109,34 @@ static void note_unwritable(const struct box_spec *spec, const struct account *a
             spec->uid);
 }
 
+/* What the configuration has for every box; the command line comes later and has the last word. */
+static bool add_configured(struct box_spec *spec, const struct config *config,
+                           const struct strv *all, const char *home, struct err *err)
+{
+    AUTO_STRV struct strv ro = STRV_INIT, rw = STRV_INIT, mask = STRV_INIT, env = STRV_INIT;
+    config_list(&ro, config, "box.ro");
+    config_list(&rw, config, "box.rw");
+    config_list(&mask, config, "box.mask");
+    config_list(&env, config, "box.env");
+    for (size_t i = 0; i < env.n; i++) /* a name alone is passed where it is set */
+        if ((strchr(env.v[i], '=') || strv_env_get(all, env.v[i])) &&
+            !profile_env_add(&spec->env, all, env.v[i], err))
+            return false;
+    return profile_show(spec, &ro, BOX_BIND_OPTIONAL, home, err) &&
+           profile_show(spec, &rw, BOX_BIND_OPTIONAL | BOX_BIND_WRITE, home, err) &&
+           profile_cover(spec, &mask, home, spec->cwd, err);
+}
+
+static bool add_named(struct box_spec *spec, const struct box_options *o, const struct strv *all,
+                      const char *home, struct err *err)
+{
+    for (size_t i = 0; i < o->env.n; i++)
+        if (!profile_env_add(&spec->env, all, o->env.v[i], err))
+            return false;
+    profile_mask_secrets(spec, home);
+    return profile_cover(spec, &o->mask, home, spec->cwd, err);
+}
+
 struct request {
     const struct box_options *options;
     const struct strv *command;
@@ -125,17 +147,22 @@ static bool describe(struct box_spec *spec, void *arg, struct err *err)
     const struct request *r = arg;
     const struct box_options *o = r->options;
     AUTO_STRV struct strv env = STRV_INIT;
+    AUTO_PATHS struct paths paths = {0};
+    AUTO_CONFIG struct config *config = NULL;
     struct account account;
     strv_push_all(&env, environ);
     const char *person_home = strv_env_get(&env, "HOME");
     if (!person_home || *person_home != '/')
         person_home = "/home/agent";
-    if (!find_account(&account, err))
+    paths_init_config(&paths);
+    if (!config_load(&config, &paths, err) || !account_of_boxes(&account, config, err))
         return false;
     spec->uid = account.uid;
     spec->gid = account.gid;
     /* In memory: it costs no folder on a disk, and nothing of it can be left behind. */
-    if (!profile_apply(spec, &env, person_home, NULL, err) || !show_work(spec, o, person_home, err))
+    if (!profile_apply(spec, &env, person_home, NULL, err) ||
+        !add_configured(spec, config, &env, person_home, err) ||
+        !show_work(spec, o, person_home, err) || !add_named(spec, o, &env, person_home, err))
         return false;
     note_unwritable(spec, &account);
     strv_push_all(&spec->argv, strv_array(r->command));
@@ -191,7 +218,8 @@ static bool run(int *ret_status, const struct box_options *o, const struct strv 
 static bool box(int *ret_status, char **argv, struct err *err)
 {
     __attribute__((cleanup(options_release))) struct box_options o = {
-        .net = STRV_INIT, .services = STRV_INIT, .ro = STRV_INIT, .rw = STRV_INIT};
+        .net = STRV_INIT, .services = STRV_INIT, .ro = STRV_INIT, .rw = STRV_INIT,
+        .mask = STRV_INIT, .env = STRV_INIT};
     const struct opt table[] = {
         {0, "net", OPT_LIST, &o.net, "HOST:PORT", "let the command reach a host (not built yet)", 0,
          0},
@@ -199,6 +227,8 @@ static bool box(int *ret_status, char **argv, struct err *err)
          "map a loopback port of this host into the box", 0, 0},
         {0, "rw", OPT_LIST, &o.rw, "PATH", "show a path, writable", 0, 0},
         {0, "ro", OPT_LIST, &o.ro, "PATH", "show a path, read-only (also `.`)", 0, 0},
+        {0, "mask", OPT_LIST, &o.mask, "PATH", "cover a path that would be shown", 0, 0},
+        {0, "env", OPT_LIST, &o.env, "NAME[=VALUE]", "pass a variable", 0, 0},
         {0, "memory", OPT_SIZE, &o.memory_bytes, "SIZE", "at most so much memory", 0, 0},
         {0, "pids", OPT_INT, &o.pids, "N", "at most so many processes", 1, 1000000},
         {0, "require", OPT_STRING, &o.require, "LAYER,...", "fail unless these are active", 0, 0},

@@ -18,20 +18,6 @@ static void add_credentials(struct strv *out, const struct strv *all, const stru
     }
 }
 
-/* NAME takes the value from here, NAME=VALUE brings its own. */
-static bool add_named(struct strv *out, const struct strv *all, const char *word, struct err *err)
-{
-    const char *equals = strchr(word, '=');
-    AUTO_FREE char *name = xstrndup(word, strcspn(word, "="));
-    const char *value = equals ? equals + 1 : strv_env_get(all, name);
-    if (!*name)
-        return err_set(err, ERR_USAGE, "--env needs NAME or NAME=VALUE");
-    if (!value)
-        return err_set(err, ERR_USAGE, "--env %s: that variable is not set here", name);
-    strv_env_set(out, name, value);
-    return true;
-}
-
 static json_t *to_json(const struct strv *env)
 {
     json_t *object = json_object();
@@ -57,7 +43,7 @@ bool env_json(json_t **ret, const struct agent *agent, const struct strv *names,
     for (size_t i = 0; !agent && agents[i]; i++)
         add_credentials(&env, &all, agents[i]);
     for (size_t i = 0; names && i < names->n; i++)
-        if (!add_named(&env, &all, names->v[i], err))
+        if (!profile_env_add(&env, &all, names->v[i], err))
             return false;
     *ret = to_json(&env);
     return true;

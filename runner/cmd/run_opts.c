@@ -19,6 +19,7 @@ void run_opts_release(struct run_opts *o)
     strv_release(&o->services);
     strv_release(&o->ro);
     strv_release(&o->rw);
+    strv_release(&o->mask);
     strv_release(&o->env);
     strv_release(&o->command);
 }
@@ -113,6 +114,7 @@ bool run_opts_parse(struct run_opts *o, char **argv, struct err *err)
          "let the box reach this loopback port of the host; may repeat", 0, 0},
         {0, "ro", OPT_LIST, &o->ro, "PATH", "show a host path read-only; may repeat", 0, 0},
         {0, "rw", OPT_LIST, &o->rw, "PATH", "show a host path writable; may repeat", 0, 0},
+        {0, "mask", OPT_LIST, &o->mask, "PATH", "cover a path in the box; may repeat", 0, 0},
         {0, "env", OPT_LIST, &o->env, "NAME[=VALUE]", "pass a variable; may repeat", 0, 0},
         {0, "memory", OPT_SIZE, &o->memory_bytes, "SIZE", "memory of each box, like 4G", 0, 0},
         {0, "pids", OPT_INT, &o->pids, "N", "processes of each box", PIDS_MIN, PIDS_MAX},

@@ -16,6 +16,7 @@
 #include "runner/base/text.h"
 #include "runner/cmd/env.h"
 #include "runner/cmd/tasks.h"
+#include "sandbox/profile.h"
 #include "worktree/worktree.h"
 
 enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 24 };
@@ -105,6 +106,48 @@ static bool add_paths(json_t *request, const char *key, const struct strv *paths
     return true;
 }
 
+/* A path in the repository stands for the same one in each worktree, so it is passed as it is
+ * named, absolute but with its links. */
+static bool add_masks(json_t *request, const struct strv *masks, struct err *err)
+{
+    AUTO_STRV struct strv paths = STRV_INIT;
+    AUTO_FREE char *here = fs_realpath(".", err);
+    const char *home = getenv("HOME");
+    if (!here)
+        return false;
+    for (size_t i = 0; i < masks->n; i++) {
+        AUTO_FREE char *path = profile_path(masks->v[i], home ? home : "/", here, err);
+        if (!path)
+            return err_prefix(err, "--mask");
+        if (!text_is_utf8(path, strlen(path)))
+            return err_set(err, ERR_USAGE, "--mask needs a path that is UTF-8");
+        strv_push(&paths, path);
+    }
+    jx_set(request, "mask", jx_from_strv(&paths));
+    return true;
+}
+
+/* What the configuration names comes first, so that the command line has the last word. */
+static bool add_environment(json_t *request, const struct run_opts *o, const struct config *config,
+                            const struct agent *agent, struct err *err)
+{
+    AUTO_STRV struct strv names = STRV_INIT, configured = STRV_INIT, all = STRV_INIT;
+    AUTO_FREE char *key = xasprintf("agent.%s.env", agent->name);
+    json_t *env;
+    strv_push_all(&all, environ);
+    config_list(&configured, config, "run.env");
+    config_list(&configured, config, "box.env");
+    config_list(&configured, config, key);
+    for (size_t i = 0; i < configured.n; i++) /* a name alone is passed where it is set */
+        if (strchr(configured.v[i], '=') || strv_env_get(&all, configured.v[i]))
+            strv_push(&names, configured.v[i]);
+    strv_push_all(&names, strv_array(&o->env));
+    if (!env_json(&env, agent, &names, err))
+        return false;
+    jx_set(request, "env", env);
+    return true;
+}
+
 static bool add_choices(json_t *request, const struct run_opts *o, struct err *err)
 {
     enum ladder ladder;
@@ -177,17 +220,16 @@ bool run_request(json_t **ret, const struct run_opts *o, const struct config *co
 {
     AUTO_JSON json_t *request = json_object();
     AUTO_STRV struct strv env = STRV_INIT;
-    AUTO_JSON json_t *env_object = NULL;
     const struct agent *agent;
     strv_push_all(&env, environ);
     if (!add_tasks(request, o, err) || !add_choices(request, o, err) ||
         !add_command(request, o, err) || !add_repository(request, o, err) ||
         !choose_agent(&agent, o, config, &env, err) ||
-        !env_json(&env_object, agent, &o->env, err) || !add_paths(request, "ro", &o->ro, err) ||
-        !add_paths(request, "rw", &o->rw, err))
+        !add_environment(request, o, config, agent, err) ||
+        !add_paths(request, "ro", &o->ro, err) || !add_paths(request, "rw", &o->rw, err) ||
+        !add_masks(request, &o->mask, err))
         return false;
     jx_set_str(request, "agent", agent->name);
-    jx_set(request, "env", steal_json(&env_object));
     jx_set(request, "desktop", env_desktop_json());
     jx_set_int(request, "n", o->n);
     if (o->jobs)

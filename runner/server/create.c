@@ -278,6 +278,7 @@ void create_spec(struct attempt_spec *ret, const struct create *c, const json_t 
     jx_strv(&spec.command, c->body, "argv");
     jx_strv(&spec.ro, c->body, "ro");
     jx_strv(&spec.rw, c->body, "rw");
+    jx_strv(&spec.mask, c->body, "mask");
     add_services(&spec, c->body);
     *ret = spec;
 }

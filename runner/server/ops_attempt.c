@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "gate/ledger.h"
+#include "runner/agents/agent.h"
 #include "runner/base/clock.h"
 #include "runner/base/limits.h"
+#include "runner/base/mem.h"
 #include "runner/server/events.h"
 #include "runner/server/executor.h"
 #include "runner/server/gather.h"
@@ -91,10 +93,32 @@ static void read_env(struct strv *out, const json_t *body)
     }
 }
 
-/* With the environment of today: tokens may have been renewed. */
+static bool needs(const struct agent *agent, const char *name)
+{
+    for (size_t i = 0; agent && agent->needs_env && agent->needs_env[i]; i++)
+        if (strcmp(agent->needs_env[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The values of today, since tokens may have been renewed, and what the run named stays. Those who
+ * resume do not know which agent it is, and bring the credentials of all. */
+static void renew_env(struct attempt_spec *spec, const struct strv *today)
+{
+    const struct agent *own = agent_find(spec->agent);
+    for (size_t i = 0; i < today->n; i++) {
+        AUTO_FREE char *name = xstrndup(today->v[i], strcspn(today->v[i], "="));
+        bool is_foreign = false;
+        for (size_t k = 0; agents[k]; k++)
+            is_foreign = is_foreign || needs(agents[k], name);
+        if (!is_foreign || needs(own, name) || strv_env_get(&spec->env, name))
+            strv_env_set(&spec->env, name, today->v[i] + strlen(name) + 1);
+    }
+}
+
 static bool save_resumed_spec(struct server *s, const char *id, const json_t *body, struct err *err)
 {
-    AUTO_STRV struct strv env = STRV_INIT;
+    AUTO_STRV struct strv today = STRV_INIT;
     struct attempt_spec spec;
     if (!attempt_row_spec(&spec, s->db, id, err))
         return false;
@@ -102,8 +126,9 @@ static bool save_resumed_spec(struct server *s, const char *id, const json_t *bo
     spec.interactive = jx_bool(body, "interactive", spec.interactive);
     spec.cols = (int)jx_int(body, "cols", spec.cols);
     spec.rows = (int)jx_int(body, "rows", spec.rows);
-    read_env(&env, body);
-    bool ok = attempt_row_save_spec(s->db, &spec, env.n ? &env : NULL, err);
+    read_env(&today, body);
+    renew_env(&spec, &today);
+    bool ok = attempt_row_save_spec(s->db, &spec, &spec.env, err);
     attempt_spec_release(&spec);
     return ok;
 }
