@@ -14,13 +14,14 @@ bool treepath_link_stays(const char *path, const char *target)
         depth++;
     if (*target == '/' || *target == '\0')
         return false;
+    bool has_name = false;
     for (const char *p = target; *p;) {
         size_t len = strcspn(p, "/");
         if (is_part(p, len, "..")) {
-            if (--depth < 0)
+            if (has_name || --depth < 0)
                 return false;
         } else if (len > 0 && !is_part(p, len, ".")) {
-            depth++;
+            has_name = true;
         }
         p += len + (p[len] == '/');
     }

@@ -37,7 +37,10 @@ static void links_that_stay_and_links_that_leave(void **state)
         bool stays;
     } cases[] = {
         {"l", "a", true},
-        {"l", "a/../b", true},
+        {"l", "a/b", true},
+        {"a/b/d", "../..", true},
+        {"l", "a/b/d/../..", false}, /* through the link of the line before: above the top */
+        {"l", "a/../b", false},
         {"d/l", "../a", true},
         {"d/l", "./../a/", true},
         {"l", "..", false},
