@@ -1,5 +1,6 @@
 #include "worktree/review.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -125,12 +126,14 @@ static void add_line(struct strv *ret, const char *why, const char *path)
 
 static bool is_package(const struct treediff_entry *e)
 {
-    return matches(FILE_NAME, "package.json", e->path) && e->new_mode != MODE_SYMLINK;
+    return matches(FILE_NAME, "package.json", e->path) && e->new_mode != MODE_SYMLINK &&
+           e->new_mode != MODE_REPOSITORY;
 }
 
-static bool is_absent(const char *oid)
+/* A nested repository is a commit that is not here. */
+static bool has_old_blob(const struct treediff_entry *e)
 {
-    return strspn(oid, "0") == strlen(oid);
+    return e->old_mode != 0 && e->old_mode != MODE_REPOSITORY;
 }
 
 /* What cat-file printed for the objects asked for, taken one by one in their order. */
@@ -151,7 +154,7 @@ static bool read_blobs(struct blobs *b, const char *common_dir, const struct tre
             continue;
         buf_addf(&names, "%s\n", e->new_oid);
         if (e->new_mode != MODE_SYMLINK)
-            buf_addf(&names, "%s\n", is_absent(e->old_oid) ? e->new_oid : e->old_oid);
+            buf_addf(&names, "%s\n", has_old_blob(e) ? e->old_oid : e->new_oid);
         n++;
     }
     b->is_read = n > 0 && n <= BLOBS_MAX;
@@ -174,16 +177,17 @@ static bool read_blobs(struct blobs *b, const char *common_dir, const struct tre
     return false;
 }
 
-/* "OID TYPE SIZE\n" CONTENT "\n". False when it is not to be had. */
+/* "OID TYPE SIZE\n" CONTENT "\n". False when it is not to be had; "OID missing\n" has no size, and
+ * from there on nothing is believed. */
 static bool next_blob(struct blobs *b, const char **ret, size_t *ret_len)
 {
-    if (!b->is_read)
+    if (!b->is_read || b->at >= b->text.len)
         return false;
     const char *line = b->text.ptr + b->at, *end = b->text.ptr + b->text.len;
     const char *newline = memchr(line, '\n', (size_t)(end - line));
     const char *size = newline ? memrchr(line, ' ', (size_t)(newline - line)) : NULL;
     size_t len = size ? strtoul(size + 1, NULL, 10) : 0;
-    if (!size || len > (size_t)(end - newline) - 1) {
+    if (!size || !isdigit((unsigned char)size[1]) || len > (size_t)(end - newline) - 1) {
         b->is_read = false;
         return false;
     }
@@ -220,8 +224,7 @@ static bool has_new_scripts(struct blobs *b, const struct treediff_entry *e)
     if (!next_blob(b, &now, &now_len) || !next_blob(b, &before, &before_len))
         return true;
     AUTO_JSON json_t *scripts = parse_scripts(now, now_len);
-    AUTO_JSON json_t *old =
-        is_absent(e->old_oid) ? json_object() : parse_scripts(before, before_len);
+    AUTO_JSON json_t *old = has_old_blob(e) ? parse_scripts(before, before_len) : json_object();
     return !scripts || !old || !json_equal(scripts, old);
 }
 

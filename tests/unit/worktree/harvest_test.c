@@ -215,8 +215,8 @@ static void review_names_what_could_run(void **state)
         "printf '#!/bin/sh\\n' >tool && chmod +x tool && ln -s /etc/passwd abs && "
         "ln -s ../../x src/up && ln -s one.c src/fine && echo '{\"name\":\"x\"}' >package.json && "
         "echo '{\"scripts\":{\"postinstall\":\"x\"}}' >pkg/package.json && echo all: >Makefile && "
-        "git init -q sub && git -C sub -c user.name=a -c user.email=b commit -q --allow-empty -m s "
-        "&& "
+        "for r in sub q/package.json; do git init -q $r && "
+        "git -C $r -c user.name=a -c user.email=b commit -q --allow-empty -m s; done && "
         "git add -A 2>/dev/null && git commit -qm all"));
     harvest(f, &a, false, &h);
     AUTO_BUF struct buf all = BUF_INIT;
@@ -225,6 +225,7 @@ static void review_names_what_could_run(void **state)
     assert_string_equal(all.ptr, "ci\t.github/workflows/ci.yml\nhooks\t.husky/pre-commit\n"
                                  "editor settings\t.vscode/tasks.json\nagent settings\tAGENTS.md\n"
                                  "symlink out of the tree\tabs\npackage scripts\tpkg/package.json\n"
+                                 "nested repository\tq/package.json\n"
                                  "symlink out of the tree\tsrc/up\nnested repository\tsub\n"
                                  "executable\ttool\n");
 }
