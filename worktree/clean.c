@@ -16,15 +16,19 @@
 
 enum { WALK_DEPTH = 256 };
 
-/* The lower layers of all attempts. A record that cannot be read stops the cleaning: it may name
- * any base. */
+/* The lower layers of all attempts. A record or a listing that cannot be read stops the cleaning:
+ * it may name any base. */
 static bool list_used(struct strv *used, const char *attempts_dir, struct err *err)
 {
     AUTO_DIR DIR *dir = opendir(attempts_dir);
     if (!dir)
         return errno == ENOENT || err_sys(err, errno, "cannot list %s", attempts_dir);
     static const char *const names[] = {RECORD_ATTEMPT, RECORD_JOURNAL};
-    for (const struct dirent *e; (e = readdir(dir));) {
+    for (;;) {
+        errno = 0;
+        const struct dirent *e = readdir(dir);
+        if (!e)
+            return errno == 0 || err_sys(err, errno, "cannot list %s", attempts_dir);
         if (*e->d_name == '.')
             continue;
         AUTO_FREE char *path = fs_join(attempts_dir, e->d_name);
@@ -37,7 +41,6 @@ static bool list_used(struct strv *used, const char *attempts_dir, struct err *e
                 strv_push(used, record_get(&record, "lower"));
         }
     }
-    return true;
 }
 
 static int64_t count_bytes(int dirfd, int depth)
@@ -93,8 +96,12 @@ static bool clean_one(struct strv *ret, const char *bases_dir, const char *attem
         return false;
     if (rename(path, doomed) != 0)
         return err_sys(err, errno, "cannot remove %s", path);
+    if (!fs_remove_tree(AT_FDCWD, doomed, err))
+        return false;
+    /* Last: without its name the lock holds nobody back, and the next to make this base uses the
+     * name of the doomed one. */
     unlink(lock_path);
-    return fs_remove_tree(AT_FDCWD, doomed, err);
+    return true;
 }
 
 /* "<oid>-<8 hex>", of a whole base. */
