@@ -240,9 +240,11 @@ bool wt_create(struct wt_attempt *ret, const struct wt_repo *repo, const struct 
     if (!plan(&c, err) || !attempt_begin(&c.a, OP_CREATE, NULL, err))
         return false;
     if (!carry_out(&c, err)) {
-        struct err undo = ERR_INIT;
-        if (!attempt_undo_create(&c.a, &undo))
-            return err_prefix(err, "%s; and undoing it failed", undo.text);
+        struct err undo = ERR_INIT, cause = *err;
+        if (!attempt_undo_create(&c.a, &undo)) {
+            err_set(err, cause.code, "%.400s; and undoing it failed: %s", cause.text, undo.text);
+            err->sys_errno = cause.sys_errno;
+        }
         return false;
     }
     *ret = c.a;
