@@ -29,6 +29,7 @@ struct gitrun {
     size_t input_len;
     int input_fd;            /* used when > 0 and input is NULL; borrowed */
     size_t max_output_bytes; /* 0: LIMIT_CAPTURE_BYTES */
+    int64_t timeout_ms;      /* 0: none, as for work on what the person has made */
 };
 
 /* The arguments behind `git`, for the functions below. */

@@ -50,7 +50,12 @@ bool quarantine_fill(const char *path, const struct wt_attempt *a, int pack_fd, 
     AUTO_FREE char *limit = xasprintf("--max-input-size=%" PRId64, HARVEST_MAX_PACK_BYTES);
     AUTO_FREE char *packs = fs_join(path, "pack");
     quarantine_add_env(&env, path, a->repo);
-    struct gitrun g = {.git_dir = a->repo, .env = &env, .input_fd = pack_fd};
+    struct gitrun g = {
+        .git_dir = a->repo,
+        .env = &env,
+        .input_fd = pack_fd,
+        .timeout_ms = HARVEST_TIMEOUT_MS,
+    };
     const char *const *unpack = GIT_ARGS("unpack-objects", "-q", "--strict", limit);
     const char *const *index = GIT_ARGS("index-pack", "--strict", "--stdin", "--fix-thin", limit);
     if (!fs_mkdirs(packs, 0755, err) || !wt_fault(err))
