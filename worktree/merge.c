@@ -37,9 +37,9 @@ struct merging {
 
 static void merging_release(struct merging *m)
 {
-    struct err ignored = ERR_INIT;
-    if (m->quarantine && !fs_remove_tree(AT_FDCWD, m->quarantine, &ignored))
-        m->quarantine[0] = '\0'; /* under a name that git's own prune clears away */
+    struct err ignored = ERR_INIT; /* what stays has a name that git's own prune clears away */
+    if (m->quarantine)
+        (void)!fs_remove_tree(AT_FDCWD, m->quarantine, &ignored);
     free(m->into);
     free(m->target_ref);
     free(m->checkout);
@@ -273,8 +273,7 @@ static void remember(const struct merging *m)
     AUTO_FREE char *name = xasprintf(REFS_OWN "%s/merged", part);
     struct err ignored = ERR_INIT; /* then discard asks once more than it must */
     refs_tx_set(&tx, name, m->graft.tip, NULL);
-    if (!refs_tx_run(&tx, m->repo->common_dir, "headgate: merged", &ignored))
-        return;
+    (void)!refs_tx_run(&tx, m->repo->common_dir, "headgate: merged", &ignored);
 }
 
 static bool apply(struct merging *m, const char *new_oid, bool dry_run, struct err *err)
