@@ -92,6 +92,8 @@ static bool doctor(char **argv, struct err *err)
         (require && !layer_parse_list(&mask, require, err)) || !paths_init(&paths, err) ||
         !config_load(&config, &paths, err))
         return false;
+    if (only && !escape)
+        return cmd_usage("doctor", "--only chooses among the attempts of --escape", err);
     if (escape)
         return try_escapes(config, only, json, err);
     if (!prove_layers(&result, &report, config, err))

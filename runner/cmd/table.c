@@ -65,7 +65,7 @@ const struct command commands[] = {
     {"box", cmd_box, "run a command in a box alone", "[OPTIONS] -- COMMAND ARG...", NULL, NULL},
     {"agent", NULL, "list and check agents", "ls|check", agent_commands, "ls"},
     {"doctor", cmd_doctor, "say which layers hold on this machine, by trying them",
-     "[--json] [--require LAYER,...]", NULL, NULL},
+     "[--json] [--require LAYER,... | --escape [--only ID,...]]", NULL, NULL},
     {"serve", cmd_serve, "start or stop the server (other commands start it by themselves)",
      "[--foreground | --stop | --status]", NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL, NULL},

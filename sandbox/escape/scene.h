@@ -26,7 +26,7 @@ struct escape_scene {
     int tcp_fd, udp_fd, socket_fd, abstract_fd, pty_fd;
     int shm_id;
     struct layer_report report; /* of the last box */
-    struct buf marks; /* the host files as they were made */
+    struct buf marks;           /* the host files as they were made */
 };
 
 #define ESCAPE_SCENE_INIT                                                                   \

@@ -1,0 +1,55 @@
+#!/bin/sh
+# `headgate doctor --escape`: every attempt is contained, most are proven by their control, as whoever
+# runs this and, started by root, as an ordinary user too; nothing is left behind.
+. "$(dirname "$0")/../lib.sh"
+
+mkdir -m 1777 "$WORLD/tmp"
+
+# The only thing that an ordinary user's box may not hold is memory, where no cgroup was given to it.
+check_report() {
+    who=$1 report=$2
+    check_equal "$who: at least 150 attempts" true "$(jq '.attempts | length >= 150' "$report")"
+    check_equal "$who: nothing came through" '' \
+        "$(jq -r '.attempts[] | select(.result != "contained")
+            | select((.id == "L05c" and (.got | test("limits is degraded"))) | not) | "\(.id) \(.got)"' "$report")"
+    check_equal "$who: most are proven" true "$(jq '[.attempts[] | select(.proven)] | length >= 105' "$report")"
+    check_equal "$who: the others say why not" '' \
+        "$(jq -r '.attempts[] | select(.proven | not) | select(.control | startswith("not possible here: ") | not) | .id' \
+            "$report")"
+    check_equal "$who: ids are told apart" 0 "$(jq -r '.attempts[].id' "$report" | sort | uniq -d | wc -l)"
+    check_equal "$who: nothing is left behind" '' "$(ls "$WORLD/tmp")"
+}
+
+# expected_status REPORT: 0 only when all are contained.
+expected_status() { jq 'if all(.attempts[]; .result == "contained") then 0 else 1 end' "$1"; }
+
+status=0
+TMPDIR=$WORLD/tmp headgate doctor --escape --json >"$WORLD/own.json" 2>"$WORLD/own.err" || status=$?
+check_report 'whoever this is' "$WORLD/own.json"
+check_equal 'the status says so' "$(expected_status "$WORLD/own.json")" "$status"
+
+if [ "$(id -u)" = 0 ]; then
+    chmod 711 "$WORLD"
+    mkdir -m 777 "$WORLD/other"
+    for f in home state config run; do install -d -m 700 -o nobody "$WORLD/other/$f"; done
+    cp "$BIN/headgate" "$BIN/headgate-box" "$BIN/headgate-hook" "$WORLD/other/"
+    chmod 755 "$WORLD"/other/headgate*
+    status=0
+    setpriv --reuid=nobody --regid=nogroup --clear-groups env TMPDIR="$WORLD/tmp" HOME="$WORLD/other/home" \
+        XDG_STATE_HOME="$WORLD/other/state" XDG_CONFIG_HOME="$WORLD/other/config" XDG_RUNTIME_DIR="$WORLD/other/run" \
+        "$WORLD/other/headgate" doctor --escape --json >"$WORLD/user.json" 2>"$WORLD/user.err" || status=$?
+    check_report 'an ordinary user' "$WORLD/user.json"
+    check_equal 'the status says so to a user' "$(expected_status "$WORLD/user.json")" "$status"
+fi
+
+# The table, some of them, and ids that there are not.
+check_status 0 'one of them' headgate doctor --escape --only N01a,W01a
+check_has 'the table has its outcome' '^N01a .*contained: EPERM.*escapes' "$OUT"
+check_has 'and a sum' '^2 attempts; 2 contained, of these 2 proven' "$OUT"
+check_status 0 'all of a row' headgate doctor --escape --only N01
+check_has 'with its letters' '^3 attempts' "$OUT"
+check_status 2 'an id that there is not' headgate doctor --escape --only Z99
+check_has 'is named' 'Z99' "$OUT"
+check_status 2 'a choice without the suite' headgate doctor --only N01a
+
+exit "$FAILED"
