@@ -90,18 +90,27 @@ bool ledger_find(struct ledger_call *ret, struct db *db, const char *attempt, in
  * the 1000 newest, else the newest limit. */
 bool ledger_list(json_t **ret, struct db *db, unsigned state_mask, const char *attempt,
                  int64_t limit, struct err *err) WARN_UNUSED;
+/* The newest limit calls as values, newest first; caller releases each and frees the array. */
+bool ledger_recent(struct ledger_call **ret, size_t *ret_n, struct db *db, int64_t limit,
+                   struct err *err) WARN_UNUSED;
 /* attempt NULL: of all. */
 bool ledger_count_pending(int64_t *ret, struct db *db, const char *attempt,
                           struct err *err) WARN_UNUSED;
 
+/* Who makes a rule, and from which call. */
+struct ledger_origin {
+    const char *by;
+    int64_t at_ms;
+    int64_t from_call; /* 0: none */
+};
 /* Store a rule. One of the same text that is in force keeps its number. A scope without its value
  * (`in repo` as typed) is ERR_USAGE: the caller fills it in. */
-bool ledger_rule_add(int64_t *ret_id, struct db *db, const struct rule *rule, const char *by,
-                     int64_t at_ms, struct err *err) WARN_UNUSED;
+bool ledger_rule_add(int64_t *ret_id, struct db *db, const struct rule *rule,
+                     const struct ledger_origin *origin, struct err *err) WARN_UNUSED;
 /* Take a rule out of force; its row stays for the calls that it decided. ERR_NOT_FOUND. */
 bool ledger_rule_rm(struct db *db, int64_t id, const char *by, int64_t at_ms,
                     struct err *err) WARN_UNUSED;
-/* Array of {id,text,by,made_ms,last_used_ms,count}, in force, oldest first. */
+/* Array of {id,text,by,from_call,made_ms,last_used_ms,count}, in force, oldest first. */
 bool ledger_rule_list(json_t **ret, struct db *db, struct err *err) WARN_UNUSED;
 /* Rules whose scope holds for this attempt; caller releases each and frees the array. */
 bool ledger_rules_for(struct rule **ret, size_t *ret_n, struct db *db, const char *run,

@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include "gate/ledger_row.h"
 #include "runner/base/mem.h"
 
@@ -62,6 +64,42 @@ bool ledger_list(json_t **ret, struct db *db, unsigned state_mask, const char *a
     if (!ok)
         return false;
     *ret = steal_json(&calls);
+    return true;
+}
+
+static void release_calls(struct ledger_call *calls, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ledger_call_release(&calls[i]);
+    free(calls);
+}
+
+bool ledger_recent(struct ledger_call **ret, size_t *ret_n, struct db *db, int64_t limit,
+                   struct err *err)
+{
+    struct db_stmt *s;
+    if (!db_stmt(&s, db,
+                 "SELECT " LEDGER_CALL_COLUMNS " FROM call ORDER BY id DESC LIMIT ?1", err))
+        return false;
+    db_bind_int(s, 1, limit);
+    struct ledger_call *calls = NULL;
+    size_t n = 0;
+    bool has_row = true, ok = true;
+    while (ok && has_row) {
+        ok = db_step(s, &has_row, err);
+        if (!ok || !has_row)
+            break;
+        calls = xreallocarray(calls, n + 1, sizeof(*calls));
+        ok = ledger_row_read(&calls[n], s, err);
+        n += ok;
+    }
+    db_reset(s);
+    if (!ok) {
+        release_calls(calls, n);
+        return false;
+    }
+    *ret = calls;
+    *ret_n = n;
     return true;
 }
 

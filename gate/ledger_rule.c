@@ -31,27 +31,28 @@ static bool find_text(int64_t *ret, struct db *db, const char *text, struct err 
 }
 
 static bool insert_rule(int64_t *ret, struct db *db, const struct rule *rule, const char *text,
-                        const char *by, int64_t at_ms, struct err *err)
+                        const struct ledger_origin *origin, struct err *err)
 {
     struct db_stmt *s;
     if (!db_stmt(&s, db,
-                 "INSERT INTO rule(text, scope, scope_value, made_by, made_ms) "
-                 "VALUES(?1, ?2, ?3, ?4, ?5)",
+                 "INSERT INTO rule(text, scope, scope_value, made_by, made_ms, from_call) "
+                 "VALUES(?1, ?2, ?3, ?4, ?5, nullif(?6, 0))",
                  err))
         return false;
     db_bind_text(s, 1, text);
     db_bind_int(s, 2, rule->scope);
     db_bind_text(s, 3, rule->scope_value ? rule->scope_value : "");
-    db_bind_text(s, 4, by);
-    db_bind_int(s, 5, at_ms);
+    db_bind_text(s, 4, origin->by);
+    db_bind_int(s, 5, origin->at_ms);
+    db_bind_int(s, 6, origin->from_call);
     if (!db_run(s, err))
         return false;
     *ret = db_last_rowid(db);
-    return log_rule(db, "rule.added", *ret, text, by, at_ms, err);
+    return log_rule(db, "rule.added", *ret, text, origin->by, origin->at_ms, err);
 }
 
-bool ledger_rule_add(int64_t *ret_id, struct db *db, const struct rule *rule, const char *by,
-                     int64_t at_ms, struct err *err)
+bool ledger_rule_add(int64_t *ret_id, struct db *db, const struct rule *rule,
+                     const struct ledger_origin *origin, struct err *err)
 {
     if (rule->scope != RULE_ALWAYS && !rule->scope_value)
         return err_set(err, ERR_USAGE, "the rule's scope does not say which one it means");
@@ -61,7 +62,7 @@ bool ledger_rule_add(int64_t *ret_id, struct db *db, const struct rule *rule, co
     int64_t id;
     if (!ledger_tx_begin(&tx, db, err) || !find_text(&id, db, text.ptr, err))
         return false;
-    if (id == 0 && !insert_rule(&id, db, rule, text.ptr, by, at_ms, err))
+    if (id == 0 && !insert_rule(&id, db, rule, text.ptr, origin, err))
         return false;
     if (!ledger_tx_commit(&tx, err))
         return false;
@@ -102,7 +103,7 @@ bool ledger_rule_list(json_t **ret, struct db *db, struct err *err)
 {
     struct db_stmt *s;
     if (!db_stmt(&s, db,
-                 "SELECT id, text, made_by, made_ms, last_used_ms, uses FROM rule "
+                 "SELECT id, text, made_by, made_ms, last_used_ms, uses, from_call FROM rule "
                  "WHERE removed_ms IS NULL ORDER BY id",
                  err))
         return false;
@@ -120,6 +121,7 @@ bool ledger_rule_list(json_t **ret, struct db *db, struct err *err)
         jx_set_int(row, "made_ms", db_col_int(s, 3));
         jx_set_int(row, "last_used_ms", db_col_int(s, 4));
         jx_set_int(row, "count", db_col_int(s, 5));
+        jx_set_int(row, "from_call", db_col_int(s, 6));
         json_array_append_new(rules, row);
     }
     db_reset(s);

@@ -5,7 +5,6 @@
 
 #include "runner/base/clock.h"
 #include "runner/base/mem.h"
-#include "runner/cmd/print_calls.h"
 
 enum { HASH_SHORT = 12 };
 
@@ -97,28 +96,4 @@ void print_gate_verify(struct buf *out, const struct print *p, const json_t *res
     buf_adds(out,
              "\nA cut end or a log rewritten as a whole shows only against a hash that was kept "
              "elsewhere.\n");
-}
-
-void print_rules(struct buf *out, const struct print *p, const json_t *rules)
-{
-    static const char *const headers[] = {"ID", "MADE", "BY", "USED", "LAST USED", "RULE"};
-    AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
-    size_t i;
-    const json_t *rule;
-    if (json_array_size(rules) == 0) {
-        buf_adds(out, "no rules; add one: headgate gate rule add allow command git status\n");
-        return;
-    }
-    print_table_init(&t, headers, ARRAY_LEN(headers));
-    json_array_foreach(rules, i, rule)
-    {
-        AUTO_FREE char *id = xasprintf("r%" PRId64, jx_int(rule, "id", 0));
-        print_table_cell(&t, PRINT_BOLD, id);
-        time_cell(&t, jx_int(rule, "made_ms", 0));
-        print_table_cell(&t, PRINT_PLAIN, jx_str(rule, "by", ""));
-        print_table_int(&t, jx_int(rule, "count", 0));
-        time_cell(&t, jx_int(rule, "last_used_ms", 0));
-        print_table_cell(&t, PRINT_PLAIN, jx_str(rule, "text", "?"));
-    }
-    print_table_add(out, p, &t);
 }

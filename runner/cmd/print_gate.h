@@ -1,5 +1,5 @@
 /*
- * print_gate: the gate's log, counts and rules for people. Pure.
+ * print_gate: the gate's log and counts for people. Pure.
  */
 #ifndef CMD_PRINT_GATE_H
 #define CMD_PRINT_GATE_H
@@ -12,6 +12,5 @@ void print_gate_log(struct buf *out, const struct print *p, const json_t *rows);
 void print_gate_stats(struct buf *out, const struct print *p, const json_t *stats);
 /* gate.verify: a sentence, with the anchor to keep elsewhere. */
 void print_gate_verify(struct buf *out, const struct print *p, const json_t *result);
-void print_rules(struct buf *out, const struct print *p, const json_t *rules);
 
 #endif

@@ -1,18 +1,15 @@
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "gate/rule.h"
-#include "runner/base/fs.h"
-#include "runner/base/limits.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 #include "runner/cmd/client.h"
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/out.h"
-#include "runner/cmd/print_gate.h"
+#include "runner/cmd/print_rules.h"
+#include "runner/cmd/rule_file.h"
 #include "worktree/worktree.h"
 
 /* `in repo` means the repository of this folder. */
@@ -135,50 +132,15 @@ int cmd_rule_export(int argc, char **argv)
     return cmd_exit(export_rules(argv, &err), &err);
 }
 
-struct rules {
-    struct rule *v;
-    size_t n;
-};
-
-static void rules_release(struct rules *r)
-{
-    for (size_t i = 0; i < r->n; i++)
-        rule_release(&r->v[i]);
-    free(r->v);
-}
-
-/* All lines, or none: blank ones and those that begin with # are passed over. */
-static bool parse_lines(struct rules *ret, const char *bytes, struct err *err)
-{
-    AUTO_STRV struct strv lines = STRV_INIT;
-    strv_split(&lines, bytes, '\n', true);
-    for (size_t i = 0; i < lines.n; i++) {
-        const char *line = lines.v[i] + strspn(lines.v[i], " \t\r");
-        if (!*line || *line == '#')
-            continue;
-        struct rule rule = RULE_INIT;
-        if (!rule_parse(&rule, line, err))
-            return err_prefix(err, "line %zu", i + 1);
-        ret->v = xreallocarray(ret->v, ret->n + 1, sizeof(*ret->v));
-        ret->v[ret->n++] = rule;
-    }
-    return ret->n > 0 || err_set(err, ERR_USAGE, "there are no rules in it");
-}
-
 static bool import_rules(char **argv, struct err *err)
 {
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
-    AUTO_BUF struct buf bytes = BUF_INIT, report = BUF_INIT;
-    __attribute__((cleanup(rules_release))) struct rules rules = {0};
+    AUTO_BUF struct buf report = BUF_INIT;
+    AUTO_RULES struct rules rules = RULES_INIT;
     if (!cmd_parse_n(&args, argv, NULL, 0, 1, 1, err))
         return false;
-    const char *path = args.operands.v[0];
-    bool ok = strcmp(path, "-") == 0
-                  ? fs_read_fd(&bytes, STDIN_FILENO, LIMIT_CONFIG_BYTES, err)
-                  : fs_read_file(&bytes, AT_FDCWD, path, LIMIT_CONFIG_BYTES, err);
-    if (!ok || !parse_lines(&rules, bytes.ptr, err) || !client_open(&c, err))
-        return false;
+    bool ok = rules_read(&rules, args.operands.v[0], err) && client_open(&c, err);
     for (size_t i = 0; ok && i < rules.n; i++)
         ok = add_rule(&c, &rules.v[i], &report, err);
     struct err write = ERR_INIT;

@@ -1,80 +1,142 @@
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "gate/policy.h"
+#include "gate/explain.h"
+#include "gate/program.h"
+#include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "runner/base/real.h"
 #include "runner/base/text.h"
 #include "runner/cmd/client.h"
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/out.h"
+#include "runner/cmd/print_rules.h"
+#include "runner/cmd/rule_file.h"
 
 enum { TRY_ALLOW = 0, TRY_DENY = 3, TRY_ASK = 6 };
 
-/* The call as an agent would ask it: TOOL JSON, or a command line for the shell tool. */
-static bool try_request(struct call_request *ret, const struct cmd_args *args, const char *agent,
-                        const char *dir, struct err *err)
+struct try {
+    const char *tool, *args, *rules_file, *ladder, *agent, *cwd, *dir;
+    struct strv rules;
+    bool json, options;
+    struct cmd_args words;
+};
+
+static void try_release(struct try *t)
+{
+    strv_release(&t->rules);
+    cmd_args_release(&t->words);
+}
+
+/* The call as an agent would ask it: --tool and --args, TOOL JSON, or a command line for the shell
+ * tool. */
+static bool try_request(struct call_request *ret, const struct try *t, const char *cwd,
+                        struct err *err)
 {
     AUTO_JSON json_t *msg = json_object();
     AUTO_BUF struct buf line = BUF_INIT, command = BUF_INIT;
     json_t *call_args = NULL;
-    bool is_command = args->dashdash == 0;
+    const struct strv *words = &t->words.operands;
+    bool is_command = !t->tool && t->words.dashdash == 0;
+    const char *text = is_command ? NULL : t->tool ? t->args : words->v[1];
     if (is_command) {
-        cmd_quote(&command, args->operands.v, args->operands.n);
+        cmd_quote(&command, words->v, words->n);
         call_args = json_object();
         jx_set(call_args, "command", jx_bytes(command.ptr, command.len));
-    } else if (!jx_parse(&call_args, args->operands.v[1], strlen(args->operands.v[1]), err)) {
+    } else if (!jx_parse(&call_args, text, strlen(text), err)) {
+        err->code = ERR_USAGE;
         return err_prefix(err, "the arguments");
     }
     jx_set_int(msg, "v", 1);
     jx_set_str(msg, "source", "hook");
-    jx_set_str(msg, "agent", agent);
-    jx_set_str(msg, "tool", is_command ? "Bash" : args->operands.v[0]);
+    jx_set_str(msg, "agent", t->agent);
+    jx_set_str(msg, "tool", is_command ? "Bash" : t->tool ? t->tool : words->v[0]);
     jx_set(msg, "args", call_args);
-    jx_set_str(msg, "cwd", dir);
+    jx_set_str(msg, "cwd", cwd);
     jx_dump(&line, msg);
-    return call_request_parse(ret, line.ptr, line.len, err);
+    if (call_request_parse(ret, line.ptr, line.len, err))
+        return true;
+    err->code = ERR_USAGE;
+    return false;
 }
 
-static bool load_policy(struct policy *ret, const char *ladder, struct err *err)
+static void take_rule(struct policy *p, struct rule *rule, int64_t id)
+{
+    p->rules = xreallocarray(p->rules, p->n_rules + 1, sizeof(*p->rules));
+    rule->id = id;
+    p->rules[p->n_rules++] = *rule;
+    *rule = (struct rule)RULE_INIT;
+}
+
+/* The rules that were given, whatever their scope. */
+static bool load_given(struct policy *p, const struct try *t, struct err *err)
+{
+    AUTO_RULES struct rules rules = RULES_INIT;
+    if (t->rules_file && !rules_read(&rules, t->rules_file, err))
+        return false;
+    for (size_t i = 0; i < t->rules.n; i++)
+        if (!rules_add(&rules, t->rules.v[i], err))
+            return false;
+    for (size_t i = 0; t->tool && i < t->words.operands.n; i++)
+        if (!rules_add(&rules, t->words.operands.v[i], err))
+            return false;
+    for (size_t i = 0; i < rules.n; i++)
+        take_rule(p, &rules.v[i], (int64_t)i + 1);
+    return true;
+}
+
+/* Those in force always: no attempt is named, so no narrower scope holds. */
+static bool load_stored(struct policy *p, struct err *err)
 {
     AUTO_JSON json_t *result = NULL;
     size_t i;
     const json_t *row;
-    if (!ladder_parse(&ret->ladder, ladder, err) || !client_ask(&result, "rule.list", NULL, err))
+    if (!client_ask(&result, "rule.list", NULL, err))
         return false;
-    const json_t *rows = jx_arr(result, "rules");
-    ret->rules = xcalloc(json_array_size(rows) + 1, sizeof(*ret->rules));
-    json_array_foreach(rows, i, row)
+    json_array_foreach(jx_arr(result, "rules"), i, row)
     {
-        struct rule rule = RULE_INIT;
+        AUTO_RULE struct rule rule = RULE_INIT;
         if (!rule_parse(&rule, jx_str(row, "text", ""), err))
             return false;
-        rule.id = jx_int(row, "id", 0);
-        if (rule.scope == RULE_ALWAYS) /* no attempt is named, so no narrower scope holds */
-            ret->rules[ret->n_rules++] = rule;
-        else
-            rule_release(&rule);
+        if (rule.scope == RULE_ALWAYS)
+            take_rule(p, &rule, jx_int(row, "id", 0));
     }
     return true;
 }
 
-static bool print_judgement(const struct judgement *j, bool json, struct err *err)
+static bool load_policy(struct policy *p, const struct try *t, struct err *err)
+{
+    bool is_given = t->tool || t->rules.n > 0 || t->rules_file;
+    /* By themselves rules are seen best where nothing else lets a call pass. */
+    const char *ladder = t->ladder ? t->ladder : is_given ? "confirm" : "auto";
+    return ladder_parse(&p->ladder, ladder, err) &&
+           (is_given ? load_given(p, t, err) : load_stored(p, err));
+}
+
+static const char *verdict_word(enum verdict verdict)
 {
     static const char *const words[] = {
         [VERDICT_ALLOW] = "allow", [VERDICT_ASK] = "ask", [VERDICT_DENY] = "deny"};
+    return words[verdict];
+}
+
+/* rules is taken over. */
+static bool print_judgement(const struct judgement *j, json_t *rules, bool json, struct err *err)
+{
+    AUTO_JSON json_t *result = json_object();
     AUTO_BUF struct buf text = BUF_INIT;
-    if (json) {
-        AUTO_JSON json_t *result = json_object();
-        jx_set_str(result, "verdict", words[j->verdict]);
-        jx_set_str(result, "why", j->why);
-        jx_set_int(result, "rule", j->rule);
-        jx_set_str(result, "reason", j->reason);
+    struct print p;
+    jx_set_str(result, "verdict", verdict_word(j->verdict));
+    jx_set_str(result, "why", j->why);
+    jx_set_int(result, "rule", j->rule);
+    jx_set_str(result, "reason", j->reason);
+    jx_set(result, "rules", rules);
+    if (json)
         return out_json(result, err);
-    }
-    AUTO_FREE char *reason = text_clean(j->reason);
-    buf_addf(&text, "%s (%s%s", words[j->verdict], j->why, j->rule ? " " : "");
-    if (j->rule)
-        buf_addf(&text, "%d", (int)j->rule);
-    buf_addf(&text, ")%s%s\n", *reason ? ": " : "", reason);
+    out_print(&p);
+    print_judged(&text, &p, result);
     return out_buf(&text, err);
 }
 
@@ -91,32 +153,91 @@ static int try_status(enum verdict verdict)
     return TRY_DENY;
 }
 
-static bool try_call(int *ret_status, char **argv, struct err *err)
+/* An absolute folder without links where it exists here, else as it was written. */
+static bool folder(char **ret, const char *dir, struct err *err)
 {
-    bool json = false;
-    const char *ladder = "auto", *agent = "command", *dir = "/worktree";
-    const struct opt table[] = {
-        {0, "ladder", OPT_STRING, &ladder, "R", "confirm, edits or auto (auto)", 0, 0},
-        {0, "agent", OPT_STRING, &agent, "NAME", "kind of agent that asks", 0, 0},
-        {0, "dir", OPT_STRING, &dir, "DIR", "the worktree (/worktree)", 0, 0},
-        {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
-    };
-    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    struct err ignored = ERR_INIT;
+    char *real = fs_realpath(dir, &ignored);
+    if (!real && dir[0] != '/')
+        return err_set(err, ERR_USAGE, "there is no folder '%s' here; give an absolute path", dir);
+    *ret = real ? real : xstrdup(dir);
+    return true;
+}
+
+static char *resolve_here(void *arg, const char *path)
+{
+    (void)arg;
+    return real_path("", path);
+}
+
+static bool judge(int *ret_status, const struct try *t, struct err *err)
+{
     __attribute__((cleanup(policy_release))) struct policy policy = POLICY_INIT;
-    __attribute__((cleanup(call_request_release))) struct call_request call = CALL_REQUEST_INIT;
+    AUTO_CALL_REQUEST struct call_request call = CALL_REQUEST_INIT;
+    AUTO_FREE char *cwd = NULL, *dir = NULL;
+    const char *tree = t->dir ? t->dir : t->cwd ? t->cwd : "/worktree";
+    if (!folder(&dir, tree, err) || !folder(&cwd, t->cwd ? t->cwd : tree, err) ||
+        !try_request(&call, t, cwd, err) || !load_policy(&policy, t, err))
+        return false;
+    const struct policy_place place = {.worktree = dir,
+                                       .home = "/home",
+                                       .resolve = access(dir, F_OK) == 0 ? resolve_here : NULL};
     struct judgement judgement;
-    if (!cmd_parse(&args, argv, table, ARRAY_LEN(table), err))
-        return false;
-    bool is_command = args.dashdash == 0 && args.operands.n > 0;
-    if (!is_command && (args.operands.n != 2 || args.dashdash != SIZE_MAX))
-        return cmd_usage(argv[0], "name a tool and its arguments as JSON, or a command behind --",
-                         err);
-    if (!try_request(&call, &args, agent, dir, err) || !load_policy(&policy, ladder, err))
-        return false;
-    const struct policy_place place = {.worktree = dir, .home = "/home"};
     policy_judge(&judgement, &policy, &call, &place);
     *ret_status = try_status(judgement.verdict);
-    return print_judgement(&judgement, json, err);
+    return print_judgement(&judgement, explain_rules(&policy, &call, &place), t->json, err);
+}
+
+static bool print_options(const struct try *t, struct err *err)
+{
+    AUTO_JSON json_t *all = program_options();
+    AUTO_BUF struct buf text = BUF_INIT;
+    if (t->json)
+        return out_json(all, err);
+    print_program_options(&text, all);
+    return out_buf(&text, err);
+}
+
+static bool check(const struct try *t, const char *name, struct err *err)
+{
+    if (t->tool && !t->args)
+        return cmd_usage(name, "--tool goes with --args JSON", err);
+    if (t->args && !t->tool)
+        return cmd_usage(name, "--args goes with --tool NAME", err);
+    bool is_command = t->words.dashdash == 0 && t->words.operands.n > 0;
+    bool is_call = t->words.operands.n == 2 && t->words.dashdash == SIZE_MAX;
+    if (!t->tool && !is_command && !is_call)
+        return cmd_usage(name,
+                         "name a tool and its arguments as JSON (--tool NAME --args JSON), or a "
+                         "command behind --",
+                         err);
+    return true;
+}
+
+static bool try_call(int *ret_status, char **argv, struct err *err)
+{
+    __attribute__((cleanup(try_release))) struct try t = {.agent = "command",
+                                                          .words = CMD_ARGS_INIT};
+    const struct opt table[] = {
+        {0, "rule", OPT_LIST, &t.rules, "TEXT",
+         "a rule to try instead of the stored ones; may repeat", 0, 0},
+        {0, "rules", OPT_STRING, &t.rules_file, "FILE|-", "rules to try, one a line", 0, 0},
+        {0, "tool", OPT_STRING, &t.tool, "NAME", "the tool; without --rule no rule holds", 0, 0},
+        {0, "args", OPT_STRING, &t.args, "JSON", "its arguments, an object", 0, 0},
+        {0, "cwd", OPT_STRING, &t.cwd, "DIR", "where the call is made (the worktree)", 0, 0},
+        {0, "dir", OPT_STRING, &t.dir, "DIR", "the worktree (--cwd, or /worktree)", 0, 0},
+        {0, "ladder", OPT_STRING, &t.ladder, "R",
+         "confirm, edits or auto (auto for the stored rules, confirm for others)", 0, 0},
+        {0, "agent", OPT_STRING, &t.agent, "NAME", "kind of agent that asks", 0, 0},
+        {0, "options", OPT_FLAG, &t.options, NULL,
+         "list the options of programs that a prefix rule covers only when it spells them", 0, 0},
+        {0, "json", OPT_FLAG, &t.json, NULL, "print JSON", 0, 0},
+    };
+    if (!cmd_parse(&t.words, argv, table, ARRAY_LEN(table), err))
+        return false;
+    if (t.options)
+        return print_options(&t, err);
+    return check(&t, argv[0], err) && judge(ret_status, &t, err);
 }
 
 int cmd_rule_try(int argc, char **argv)

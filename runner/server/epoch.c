@@ -10,10 +10,15 @@
 /* A request that waits for acknowledgements. */
 struct epoch_wait {
     struct epoch_wait *next;
+    struct server *server;
     struct request *request;
     json_t *result;
     int64_t epoch;
+    uv_timer_t bound;
 };
+
+/* A keeper that does not answer must not hold a person up: it is named instead. */
+enum { ACKNOWLEDGE_MS = 10 * 1000 };
 
 bool epoch_init(struct server *s, struct err *err)
 {
@@ -43,10 +48,42 @@ bool epoch_raise(int64_t *ret, struct server *s, struct err *err)
     return true;
 }
 
+static void on_bound_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void forget(struct epoch_wait *w)
+{
+    uv_close((uv_handle_t *)&w->bound, on_bound_closed);
+}
+
 static void answer(struct epoch_wait *w)
 {
     request_answer(w->request, w->result);
-    free(w);
+    forget(w);
+}
+
+/* The attempts whose keepers have not acknowledged. */
+static json_t *list_missing(const struct server *s, int64_t epoch)
+{
+    json_t *missing = json_array();
+    for (const struct live *live = s->lives; live; live = live->next)
+        if (live->link && link_epoch(live->link) < epoch)
+            json_array_append_new(missing, json_string(live->id));
+    return missing;
+}
+
+static void on_bound(uv_timer_t *timer)
+{
+    struct epoch_wait *w = timer->data;
+    struct server *s = w->server;
+    struct epoch_wait **at = &s->epoch_waits;
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    jx_set(w->result, "unacknowledged", list_missing(s, w->epoch));
+    answer(w);
 }
 
 static bool is_everywhere(const struct server *s, int64_t epoch)
@@ -74,8 +111,11 @@ void epoch_judge(struct server *s)
 void epoch_spread(struct server *s, int64_t epoch, struct request *r, json_t *result)
 {
     struct epoch_wait *w = xcalloc(1, sizeof(*w));
-    *w =
-        (struct epoch_wait){.next = s->epoch_waits, .request = r, .result = result, .epoch = epoch};
+    *w = (struct epoch_wait){
+        .next = s->epoch_waits, .server = s, .request = r, .result = result, .epoch = epoch};
+    uv_timer_init(&s->loop, &w->bound);
+    w->bound.data = w;
+    uv_timer_start(&w->bound, on_bound, ACKNOWLEDGE_MS, 0);
     s->epoch_waits = w;
     s->epoch = epoch;
     for (struct live *live = s->lives; live; live = live->next)
@@ -93,6 +133,6 @@ void epoch_close(struct server *s)
         s->epoch_waits = w->next;
         request_fail(w->request, &err);
         json_decref(w->result);
-        free(w);
+        forget(w);
     }
 }

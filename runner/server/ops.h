@@ -36,6 +36,12 @@ void op_clean(struct request *r);
 void op_call_list(struct request *r);
 void op_call_show(struct request *r);
 void op_call_decide(struct request *r);
+/* "c12" or "12". */
+bool request_call_id(int64_t *ret, const char *word, struct err *err) WARN_UNUSED;
+
+/* ops_explain.c */
+void op_call_explain(struct request *r);
+void op_rule_propose(struct request *r);
 
 /* ops_rule.c */
 void op_rule_add(struct request *r);

@@ -17,8 +17,7 @@
 /* One transaction stays short enough that nobody notices it. */
 enum { DECIDE_MAX = 20000 };
 
-/* "c12" or "12". */
-static bool parse_id(int64_t *ret, const char *word, struct err *err)
+bool request_call_id(int64_t *ret, const char *word, struct err *err)
 {
     const char *digits = word[0] == 'c' ? word + 1 : word;
     char *end;
@@ -64,7 +63,7 @@ void op_call_show(struct request *r)
     struct err err = ERR_INIT;
     struct ledger_call call;
     int64_t id;
-    if (!parse_id(&id, jx_str(r->body, "call", ""), &err) ||
+    if (!request_call_id(&id, jx_str(r->body, "call", ""), &err) ||
         !ledger_get(&call, r->server->db, id, &err)) {
         request_fail(r, &err);
         return;
@@ -187,7 +186,7 @@ static bool decide_all(struct decision *d, const struct strv *words, struct err 
         return false;
     for (size_t i = 0; i < words->n; i++) {
         int64_t id;
-        if (!parse_id(&id, words->v[i], err) || !decide_one(d, id, err))
+        if (!request_call_id(&id, words->v[i], err) || !decide_one(d, id, err))
             return false;
     }
     return db_commit(db, err);

@@ -42,11 +42,11 @@ static json_t *rule_json(const struct rule *rule, const char *by, int64_t at_ms)
     return j;
 }
 
-static bool add(struct server *s, struct rule *rule, const char *by, int64_t at_ms,
+static bool add(struct server *s, struct rule *rule, const struct ledger_origin *origin,
                 int64_t *ret_epoch, struct err *err)
 {
     AUTO_ROLLBACK struct db *db = s->db;
-    return db_begin(db, err) && ledger_rule_add(&rule->id, db, rule, by, at_ms, err) &&
+    return db_begin(db, err) && ledger_rule_add(&rule->id, db, rule, origin, err) &&
            epoch_raise(ret_epoch, s, err) && db_commit(db, err);
 }
 
@@ -54,14 +54,16 @@ void op_rule_add(struct request *r)
 {
     struct err err = ERR_INIT;
     struct rule rule = RULE_INIT;
-    int64_t epoch, at_ms = clock_unix_ms();
+    int64_t epoch;
+    const struct ledger_origin origin = {
+        .by = r->by, .at_ms = clock_unix_ms(), .from_call = jx_int(r->body, "from_call", 0)};
     if (!rule_parse(&rule, jx_str(r->body, "text", ""), &err)) {
         request_fail(r, &err);
         return;
     }
-    if (fill_scope(&rule, r, &err) && add(r->server, &rule, r->by, at_ms, &epoch, &err))
+    if (fill_scope(&rule, r, &err) && add(r->server, &rule, &origin, &epoch, &err))
         epoch_spread(r->server, epoch, r,
-                     json_pack("{s:o}", "rule", rule_json(&rule, r->by, at_ms)));
+                     json_pack("{s:o}", "rule", rule_json(&rule, r->by, origin.at_ms)));
     else
         request_fail(r, &err);
     rule_release(&rule);

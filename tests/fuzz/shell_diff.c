@@ -7,7 +7,8 @@
  * known names, are run by one bash and one dash for each batch, in which every known name is a
  * function that prints its words. Each string is run twice: with functions that succeed, so that
  * what follows `||` does not run, and with ones that fail, so that what follows `&&` does not. What
- * ran must be what the splitter reported: in order where the order is certain, else as a set.
+ * ran must be what the splitter reported: in order where the order is certain, else as a set. A
+ * function reads its input to the end first, so that the parts of a pipe print one after the other.
  *
  * Exit 0: all agree; 1: one did not, which is printed. The shells have no PATH and an empty folder.
  */
@@ -157,7 +158,7 @@ static void write_script(const struct batch *b, const char *path)
     struct err err = ERR_INIT;
     buf_adds(&script, "w='\001' c='\002' s='\003'\nexec 3>out\n");
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        buf_addf(&script, "%s() { printf '%%s\001' %s \"$@\" \"$c\" >&3; return $r; }\n", names[i],
+        buf_addf(&script, "%s() { while read -r l; do :; done; printf '%%s\001' %s \"$@\" \"$c\" >&3; return $r; }\n", names[i],
                  names[i]);
     for (size_t i = 0; i < b->n; i++)
         for (int r = 0; r < 2; r++) {

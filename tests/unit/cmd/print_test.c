@@ -17,6 +17,7 @@
 #include "runner/cmd/print_diff.h"
 #include "runner/cmd/print_doctor.h"
 #include "runner/cmd/print_gate.h"
+#include "runner/cmd/print_rules.h"
 #include "runner/cmd/print_merge.h"
 
 static const struct print narrow = {.columns = 80, .now_ms = 1000000};

@@ -46,6 +46,8 @@ static int64_t log_rows(struct db *db, const char *kind)
     return n;
 }
 
+static const struct ledger_origin origin = {.by = "ada", .at_ms = NOW_MS, .from_call = 7};
+
 static void asks_once(void **state)
 {
     struct store *s = *state;
@@ -220,7 +222,7 @@ static int64_t add_rule(struct db *db, const char *text)
 {
     AUTO_RULE struct rule rule = RULE_INIT;
     int64_t id;
-    if (!rule_parse(&rule, text, &err) || !ledger_rule_add(&id, db, &rule, "ada", NOW_MS, &err))
+    if (!rule_parse(&rule, text, &err) || !ledger_rule_add(&id, db, &rule, &origin, &err))
         fail_msg("%s", err.text);
     return id;
 }
@@ -389,7 +391,7 @@ static void keeps_rules(void **state)
     AUTO_RULE struct rule open_scope = RULE_INIT;
     int64_t id;
     assert_true(rule_parse(&open_scope, "allow command ls in repo", &err));
-    assert_false(ledger_rule_add(&id, s->db, &open_scope, "ada", NOW_MS, &err));
+    assert_false(ledger_rule_add(&id, s->db, &open_scope, &origin, &err));
 }
 
 /* Inside of the caller's transaction all of it stands or falls with that. */
