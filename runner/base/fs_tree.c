@@ -65,7 +65,11 @@ static bool remove_folder(struct removal *r, int dirfd, const char *name, int de
 static bool hoist(struct removal *r, int dirfd, const char *name, struct err *err)
 {
     AUTO_FREE char *up = xasprintf(".removing-%016" PRIx64 "-%" PRIu64, r->nonce, r->gone);
-    if (renameat(dirfd, name, r->root_fd, up) != 0)
+    int moved = renameat(dirfd, name, r->root_fd, up);
+    /* A folder that gets another parent must be writable itself, rename(2). */
+    if (moved != 0 && errno == EACCES && fchmodat(dirfd, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
+        moved = renameat(dirfd, name, r->root_fd, up);
+    if (moved != 0)
         return remove_error(err, errno, name);
     r->gone++;
     return true;
@@ -243,20 +247,19 @@ bool fs_copy_file(int from_dirfd, const char *from, int to_dirfd, const char *to
 static bool chown_entry(int parent, const char *name, bool may_be_folder, uid_t uid, gid_t gid,
                         int depth, struct err *err)
 {
+    AUTO_FD int fd = may_be_folder ? open_subfolder(parent, name) : -1;
+    int why = errno;
+    if (may_be_folder && fd < 0 && why == EXDEV)
+        return err_set(err, ERR_REFUSED, "%s is a mount point", name);
     if (fchownat(parent, name, uid, gid, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT || err_sys(err, errno, "cannot change the owner of %s", name);
-    if (!may_be_folder)
+    if (!may_be_folder || (fd < 0 && (why == ENOTDIR || why == ELOOP || why == ENOENT)))
         return true;
     if (depth > WALK_DEPTH)
         return err_set(err, ERR_LIMIT, "%s is nested deeper than %d folders", name, WALK_DEPTH);
-    AUTO_FD int fd = open_subfolder(parent, name);
-    if (fd < 0 && (errno == ENOTDIR || errno == ELOOP || errno == ENOENT))
-        return true;
-    if (fd < 0 && errno == EXDEV)
-        return err_set(err, ERR_REFUSED, "%s is a mount point", name);
     AUTO_DIR DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir)
-        return err_sys(err, errno, "cannot list %s", name);
+        return err_sys(err, fd < 0 ? why : errno, "cannot list %s", name);
     steal_fd(&fd);
     for (;;) {
         errno = 0;

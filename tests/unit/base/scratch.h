@@ -108,11 +108,18 @@ static inline bool enter_mount_namespace(void)
     return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
+/* A line as an exit status that means neither success nor a skip. */
+static inline int child_failure(int line)
+{
+    int status = line % 256;
+    return status == CHILD_OK || status == CHILD_SKIPS ? 1 : status;
+}
+
 /* Inside a body of run_in_child(). */
-#define CHILD_ASSERT(condition)                                          \
-    do {                                                                 \
-        if (!(condition))                                                \
-            return (__LINE__ % 256) == CHILD_SKIPS ? 1 : __LINE__ % 256; \
+#define CHILD_ASSERT(condition)             \
+    do {                                    \
+        if (!(condition))                   \
+            return child_failure(__LINE__); \
     } while (0)
 
 #endif

@@ -101,15 +101,17 @@ static void wide_folders_go_too(void **state)
 }
 
 /* Root passes every mode, so this needs somebody else. */
+static bool become_nobody(void)
+{
+    return geteuid() != 0 ||
+           (chown(".", 65534, 65534) == 0 && setgroups(0, NULL) == 0 &&
+            setresgid(65534, 65534, 65534) == 0 && setresuid(65534, 65534, 65534) == 0);
+}
+
 static int remove_without_permissions(void)
 {
     struct err err = ERR_INIT;
-    if (geteuid() == 0) {
-        CHILD_ASSERT(chown(".", 65534, 65534) == 0);
-        CHILD_ASSERT(setgroups(0, NULL) == 0);
-        CHILD_ASSERT(setresgid(65534, 65534, 65534) == 0);
-        CHILD_ASSERT(setresuid(65534, 65534, 65534) == 0);
-    }
+    CHILD_ASSERT(become_nobody());
     CHILD_ASSERT(fs_mkdirs("tree/a/b", 0755, &err));
     CHILD_ASSERT(fs_write_plain(AT_FDCWD, "tree/a/b/file", "x", 1, 0, &err));
     CHILD_ASSERT(fs_write_plain(AT_FDCWD, "tree/a/file", "x", 1, 0, &err));
@@ -127,9 +129,36 @@ static void modes_are_no_obstacle(void **state)
     run_in_child(remove_without_permissions);
 }
 
+/* Folders too deep for the walk are moved up, which a folder that is not writable withstands. */
+static int remove_deep_without_permissions(void)
+{
+    struct err err = ERR_INIT;
+    AUTO_FD int at = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHILD_ASSERT(become_nobody());
+    for (int i = 0; i < 200; i++) {
+        CHILD_ASSERT(mkdirat(at, "d", 0755) == 0);
+        int next = openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        CHILD_ASSERT(next >= 0);
+        if (i > 0)
+            CHILD_ASSERT(fchmod(at, 0555) == 0);
+        close(at);
+        at = next;
+    }
+    CHILD_ASSERT(fs_remove_tree(AT_FDCWD, "d", &err));
+    CHILD_ASSERT(!fs_exists("d"));
+    return CHILD_OK;
+}
+
+static void modes_are_no_obstacle_in_the_deep(void **state)
+{
+    (void)state;
+    run_in_child(remove_deep_without_permissions);
+}
+
 static int remove_with_mounts(void)
 {
     struct err err = ERR_INIT;
+    struct stat st;
     if (!enter_mount_namespace())
         return CHILD_SKIPS;
     CHILD_ASSERT(fs_mkdirs("tree/mnt", 0755, &err) && fs_mkdirs("outside", 0755, &err));
@@ -140,8 +169,10 @@ static int remove_with_mounts(void)
     CHILD_ASSERT(err.code == ERR_REFUSED);
     CHILD_ASSERT(!fs_remove_tree(AT_FDCWD, "tree/mnt", &err));
     CHILD_ASSERT(err.code == ERR_REFUSED);
-    CHILD_ASSERT(!fs_chown_tree(AT_FDCWD, "tree", geteuid(), getegid(), &err));
+    uid_t other = geteuid() == 0 ? 65534 : geteuid();
+    CHILD_ASSERT(!fs_chown_tree(AT_FDCWD, "tree", other, getegid(), &err));
     CHILD_ASSERT(err.code == ERR_REFUSED);
+    CHILD_ASSERT(stat("outside", &st) == 0 && st.st_uid == geteuid());
     CHILD_ASSERT(fs_exists("outside/kept"));
     CHILD_ASSERT(umount("tree/mnt") == 0);
     CHILD_ASSERT(fs_remove_tree(AT_FDCWD, "tree", &err));
@@ -277,6 +308,7 @@ int main(void)
         FS_TEST(depth_is_no_obstacle),
         FS_TEST(wide_folders_go_too),
         FS_TEST(modes_are_no_obstacle),
+        FS_TEST(modes_are_no_obstacle_in_the_deep),
         FS_TEST(mount_points_are_refused),
         FS_TEST(copies_content_mode_and_time),
         FS_TEST(copies_between_file_systems_and_from_proc),
