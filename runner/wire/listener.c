@@ -41,6 +41,8 @@ static void listener_on_readable(uv_poll_t *poll, int status, int events)
     (void)events;
     if (status != 0)
         return;
+    if (l->spare_fd < 0) /* another thread was faster when it was to be had again */
+        l->spare_fd = listener_spare();
     for (int i = 0; i < LISTENER_BATCH && !uv_is_closing((uv_handle_t *)poll); i++) {
         int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0)

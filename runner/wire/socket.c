@@ -12,8 +12,8 @@ static bool socket_address(struct sockaddr_un *ret, const char *path, struct err
 {
     size_t len = strlen(path);
     if (len == 0 || len >= sizeof ret->sun_path)
-        return err_set(err, ERR_USAGE, "the socket path %s is longer than %zu bytes", path,
-                       sizeof ret->sun_path - 1);
+        return err_set(err, ERR_USAGE, "a socket path has 1 to %zu bytes, which '%s' has not",
+                       sizeof ret->sun_path - 1, path);
     *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
     memcpy(ret->sun_path, path, len + 1);
     return true;
