@@ -138,7 +138,8 @@ static bool start_job(struct init *in, size_t place, int id, const struct plan *
                       struct err *err)
 {
     const struct plan_step *arg = plan_find(plan, PLAN_ARG);
-    if (!job_start(&in->jobs[place], id, plan, tty_fd, err))
+    const struct plan *base = id == 0 ? NULL : &in->l->plan;
+    if (!job_start(&in->jobs[place], id, plan, base, tty_fd, err))
         return false;
     strncpy(in->program[place], plan_text(arg, 0), sizeof(in->program[place]) - 1);
     return true;

@@ -32,16 +32,49 @@ static void program_release(struct program *p)
     free(p->env);
 }
 
-static const char **collect(const struct plan *plan, enum plan_kind kind)
+static size_t count(const struct plan *plan, enum plan_kind kind)
 {
     size_t n = 0;
     const struct plan_step *step = NULL;
     while ((step = plan_next(plan, step)))
         n += step->kind == kind;
-    const char **all = xcalloc(n + 1, sizeof(*all));
-    for (n = 0, step = NULL; (step = plan_next(plan, step));)
+    return n;
+}
+
+static const char **collect(const struct plan *plan, enum plan_kind kind)
+{
+    const char **all = xcalloc(count(plan, kind) + 1, sizeof(*all));
+    const struct plan_step *step = NULL;
+    for (size_t n = 0; (step = plan_next(plan, step));)
         if (step->kind == kind)
             all[n++] = plan_text(step, 0);
+    return all;
+}
+
+static bool names_variable(const struct plan *plan, const char *variable)
+{
+    size_t name_len = strcspn(variable, "=");
+    const struct plan_step *step = NULL;
+    while ((step = plan_next(plan, step)))
+        if (step->kind == PLAN_ENV && strncmp(plan_text(step, 0), variable, name_len) == 0 &&
+            plan_text(step, 0)[name_len] == '=')
+            return true;
+    return false;
+}
+
+/* The variables of a plan, then those of base that it does not name itself. */
+static const char **collect_env(const struct plan *plan, const struct plan *base)
+{
+    size_t n = count(plan, PLAN_ENV);
+    const char **all = collect(plan, PLAN_ENV);
+    if (!base)
+        return all;
+    all = xreallocarray(all, n + count(base, PLAN_ENV) + 1, sizeof(*all));
+    const struct plan_step *step = NULL;
+    while ((step = plan_next(base, step)))
+        if (step->kind == PLAN_ENV && !names_variable(plan, plan_text(step, 0)))
+            all[n++] = plan_text(step, 0);
+    all[n] = NULL;
     return all;
 }
 
@@ -110,7 +143,8 @@ static _Noreturn void become(const struct program *p, int tty_fd, int report_fd)
     fail(report_fd, EXEC_PROGRAM, exec_program(p));
 }
 
-bool job_start(struct job *ret, int id, const struct plan *plan, int tty_fd, struct err *err)
+bool job_start(struct job *ret, int id, const struct plan *plan, const struct plan *base,
+               int tty_fd, struct err *err)
 {
     const struct plan_step *cwd = plan_find(plan, PLAN_CWD);
     if (!plan_find(plan, PLAN_ARG) || !cwd)
@@ -120,7 +154,7 @@ bool job_start(struct job *ret, int id, const struct plan *plan, int tty_fd, str
         return err_sys(err, errno, "cannot create a pipe");
     __attribute__((cleanup(program_release))) struct program program = {
         .argv = collect(plan, PLAN_ARG),
-        .env = collect(plan, PLAN_ENV),
+        .env = collect_env(plan, base),
         .cwd = plan_text(cwd, 0),
     };
     pid_t pid = fork();

@@ -334,16 +334,18 @@ static void further_programs_join(void **state)
     AUTO_BOX_SPEC struct box_spec spec;
     boxtest_spec(&spec);
     set_command(&spec, "exec sleep 1000");
+    strv_push(&spec.env, "OF_AGENT=kept");
+    strv_push(&spec.env, "JOINED=no");
     boxtest_start(&box, &spec, NULL);
     assert_true(box_go(box.child.ctl_fd, &err));
     boxtest_await(&box, BOX_MSG_STARTED);
     join(&box, 5,
-         "tty; stty size; pwd; echo $JOINED; grep -E '^(NoNewPrivs|Seccomp|CapBnd):' "
+         "tty; stty size; pwd; echo $OF_AGENT $JOINED; grep -E '^(NoNewPrivs|Seccomp|CapBnd):' "
          "/proc/self/status | tr -d '\\t\\n'; exit 3");
     boxtest_await(&box, BOX_MSG_PTY);
     assert_int_equal(box.last.id, 5);
     AUTO_FD int master = box.last.fd;
-    boxtest_read_until(master, "/dev/pts/0\r\n20 90\r\n/usr\r\nyes\r\n"
+    boxtest_read_until(master, "/dev/pts/0\r\n20 90\r\n/usr\r\nkept yes\r\n"
                                "CapBnd:0000000000000000NoNewPrivs:1Seccomp:2");
     boxtest_await(&box, BOX_MSG_EXITED);
     assert_int_equal(box.last.id, 5);
