@@ -1,32 +1,14 @@
 /* Apart from call.c, so that the hook client carries no hash function. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "gate/call.h"
+#include "runner/base/text.h"
 
 static struct digest_part text_part(const char *text)
 {
     return (struct digest_part){text, strlen(text)};
-}
-
-/* True when c could go on a path's name, so that what is beside it is another path. */
-static bool is_path_byte(char c)
-{
-    return c != '\0' &&
-           (isalnum((unsigned char)c) || strchr("._-+~", c) || (unsigned char)c >= 0x80);
-}
-
-/* True when the worktree's path stands at text[i], as a path of its own and not as part of another.
- */
-static bool is_worktree_at(const char *text, size_t len, size_t i, const char *worktree)
-{
-    size_t path_len = strlen(worktree);
-    if (path_len < 2 || len - i < path_len || memcmp(text + i, worktree, path_len) != 0)
-        return false;
-    bool goes_on = i + path_len < len && is_path_byte(text[i + path_len]);
-    return !goes_on && (i == 0 || !is_path_byte(text[i - 1]));
 }
 
 /* Text with the worktree's path under one name. Injective: the mark is doubled where the text holds
@@ -35,7 +17,7 @@ static void add_placed(struct buf *out, const char *text, size_t len, const char
 {
     enum { MARK = 1 };
     for (size_t i = 0; i < len;) {
-        if (is_worktree_at(text, len, i, worktree)) {
+        if (text_has_path_at(text, len, i, worktree)) {
             buf_addf(out, "%cw", MARK);
             i += strlen(worktree);
             continue;

@@ -130,8 +130,8 @@ json_t *ledger_call_json(const struct ledger_call *c)
     set_text(obj, "attempt", c->attempt);
     jx_set_str(obj, "state", call_state_name(c->state));
     AUTO_JSON json_t *request = call_request_json(&c->request);
-    static const char *const members[] = {"source", "agent",   "tool",    "args",
-                                          "cwd",    "call_id", "session", "subagent"};
+    static const char *const members[] = {"source",   "agent",   "tool",    "args",    "cwd",
+                                          "worktree", "call_id", "session", "subagent"};
     for (size_t i = 0; i < ARRAY_LEN(members); i++) {
         json_t *value = json_object_get(request, members[i]);
         jx_set(obj, members[i], value ? json_incref(value) : json_null());

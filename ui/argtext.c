@@ -105,7 +105,16 @@ void argtext(struct buf *out, const json_t *args)
         buf_adds(out, "(no arguments)\n");
 }
 
-void argtext_brief(struct buf *out, const json_t *args)
+/* The worktree's path gives way to a dot, so twice the bytes are looked at. */
+static void add_brief(struct buf *out, const char *text, size_t len, const char *worktree,
+                      unsigned flags)
+{
+    AUTO_BUF struct buf brief = BUF_INIT;
+    text_add_relative(&brief, text, len < 2 * BRIEF_BYTES ? len : 2 * BRIEF_BYTES, worktree);
+    text_sanitise(out, brief.ptr, brief.len < BRIEF_BYTES ? brief.len : BRIEF_BYTES, flags);
+}
+
+void argtext_brief(struct buf *out, const json_t *args, const char *worktree)
 {
     static const char *const telling[] = {"command", "cmd",  "argv",    "file_path", "path",
                                           "url",     "host", "pattern", "query"};
@@ -119,14 +128,12 @@ void argtext_brief(struct buf *out, const json_t *args)
         if (!value && json_is_string(member))
             value = member;
     }
+    AUTO_BUF struct buf json = BUF_INIT;
     if (json_is_string(value)) {
-        size_t len = json_string_length(value);
-        text_sanitise(out, json_string_value(value), len < BRIEF_BYTES ? len : BRIEF_BYTES,
-                      TEXT_EXACT);
+        add_brief(out, json_string_value(value), json_string_length(value), worktree, TEXT_EXACT);
         return;
     }
-    AUTO_BUF struct buf json = BUF_INIT;
     if (value || args)
         jx_canonical(&json, value ? value : args);
-    text_sanitise(out, json.ptr, json.len < BRIEF_BYTES ? json.len : BRIEF_BYTES, 0);
+    add_brief(out, json.ptr, json.len, worktree, 0);
 }

@@ -18,7 +18,7 @@
 /* Append the lines of the arguments, sanitised, each ended by a newline. */
 void argtext(struct buf *out, const json_t *args);
 /* Append one short line that says what a call would do: the command, path or first string, else
- * JSON. Sanitised, not complete. */
-void argtext_brief(struct buf *out, const json_t *args);
+ * JSON. Paths below the worktree ("": not known) are relative to it. Sanitised, not complete. */
+void argtext_brief(struct buf *out, const json_t *args, const char *worktree);
 
 #endif

@@ -207,9 +207,9 @@ bool model_attempt_is_open(const struct model_attempt *a)
 
 void model_call_release(struct model_call *c)
 {
-    char *texts[] = {c->id,     c->attempt,    c->state,  c->source,  c->agent,
-                     c->tool,   c->cwd,        c->action, c->digest,  c->why,
-                     c->reason, c->decided_by, c->sub_id, c->sub_type};
+    char *texts[] = {c->id,     c->attempt,    c->state,  c->source,   c->agent,
+                     c->tool,   c->cwd,        c->action, c->digest,   c->why,
+                     c->reason, c->decided_by, c->sub_id, c->sub_type, c->worktree};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         free(texts[i]);
     json_decref(c->args);
@@ -241,6 +241,7 @@ void model_call_parse(struct model_call *ret, const json_t *j)
         .agent = text_of(j, "agent"),
         .tool = text_of(j, "tool"),
         .cwd = xstrdup(jx_str(j, "cwd", "")),
+        .worktree = xstrdup(jx_str(j, "worktree", "")),
         .action = text_of(j, "action"),
         .digest = text_of(j, "digest"),
         .why = text_of(j, "why"),

@@ -43,8 +43,9 @@ struct model_attempt {
 };
 
 struct model_call {
-    char *id, *attempt, *state, *source, *agent, *tool, *cwd, *action, *digest, *why, *reason,
+    char *id, *attempt, *state, *source, *agent, *tool, *action, *digest, *why, *reason,
         *decided_by;
+    char *cwd, *worktree;    /* "": not told */
     char *sub_id, *sub_type; /* "" for the parent agent */
     int64_t sub_depth, asked_ms, deadline_ms;
     json_t *args;      /* NULL: too large to be kept, see MODEL_MAX_ARGS_BYTES */

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "runner/base/text.h"
 #include "ui/screens.h"
 
 enum { SECOND_MS = 1000, MINUTE_MS = 60 * SECOND_MS, HOUR_MS = 60 * MINUTE_MS, OID_DIGITS = 10 };
@@ -83,6 +84,16 @@ size_t paint_list_top(size_t top, size_t selected, size_t n, int rows)
     if (top + height > n)
         top = n > height ? n - height : 0;
     return top;
+}
+
+void paint_folder(struct buf *out, const struct model_call *call)
+{
+    size_t from = out->len;
+    text_add_relative(out, call->cwd, strlen(call->cwd), call->worktree);
+    if (out->len == from)
+        buf_adds(out, "(not told)");
+    else if (strcmp(out->ptr + from, ".") == 0)
+        buf_adds(out, "  (the worktree)");
 }
 
 void paint_asker(struct buf *out, const struct model_call *call)

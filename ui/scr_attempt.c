@@ -93,7 +93,7 @@ static void add_calls(struct buf *out, const struct desk *d, const char *attempt
         is_first = false;
         AUTO_BUF struct buf text = BUF_INIT;
         buf_addf(&text, "%s ", call->tool);
-        argtext_brief(&text, call->args);
+        argtext_brief(&text, call->args, call->worktree);
         add_field(out, call->id, text.ptr);
     }
 }

@@ -77,7 +77,8 @@ static void draw_head(struct scr_call *self, const struct desk *d, struct paint 
     add_state(&line, self, d, p);
     paint_line(p, 1, 1, p->cols - 1, style_attr(CELL_BOLD), line.ptr);
     buf_clear(&line);
-    buf_addf(&line, "folder   %s", self->call.cwd[0] ? self->call.cwd : "(not told)");
+    buf_adds(&line, "folder   ");
+    paint_folder(&line, &self->call);
     paint_line(p, 2, 1, p->cols - 1, STYLE_PLAIN, line.ptr);
     AUTO_DECIDE_SET struct decide_set set = DECIDE_SET_INIT;
     add_set(&set, self, d);
@@ -122,7 +123,7 @@ static void decide(struct scr_call *self, struct desk *d, bool is_allow)
     }
     AUTO_BUF struct buf what = BUF_INIT;
     buf_addf(&what, "%s ", self->call.tool);
-    argtext_brief(&what, self->call.args);
+    argtext_brief(&what, self->call.args, self->call.worktree);
     scr_deny_open(d, &set, what.ptr);
 }
 
@@ -172,9 +173,9 @@ const struct screen_ops scr_call_ops = {
 static void copy_call(struct model_call *ret, const struct model_call *call)
 {
     *ret = *call;
-    char **texts[] = {&ret->id,     &ret->attempt,    &ret->state,  &ret->source,  &ret->agent,
-                      &ret->tool,   &ret->cwd,        &ret->action, &ret->digest,  &ret->why,
-                      &ret->reason, &ret->decided_by, &ret->sub_id, &ret->sub_type};
+    char **texts[] = {&ret->id,     &ret->attempt,    &ret->state,  &ret->source,   &ret->agent,
+                      &ret->tool,   &ret->cwd,        &ret->action, &ret->digest,   &ret->why,
+                      &ret->reason, &ret->decided_by, &ret->sub_id, &ret->sub_type, &ret->worktree};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         *texts[i] = xstrdup(*texts[i]);
     json_incref(ret->args);

@@ -64,7 +64,7 @@ static void draw_card(const struct desk *d, struct paint *p, int row, size_t car
     paint_since(&text, p, call->asked_ms);
     paint_line(p, row, COL_AGE, COL_TEXT - COL_AGE - 1, STYLE_PLAIN, text.ptr);
     buf_clear(&text);
-    argtext_brief(&text, call->args);
+    argtext_brief(&text, call->args, call->worktree);
     paint_line(p, row, COL_TEXT, p->cols - COL_TEXT, STYLE_PLAIN, text.ptr);
     if (is_selected)
         canvas_restyle(p->cv, p->top + row, 0, p->cols, style_attr(CELL_REVERSE));
@@ -97,7 +97,8 @@ static void draw_args(struct scr_queue *self, const struct desk *d, struct paint
     paint_deadline(&who, p, call->deadline_ms);
     paint_line(p, row + 1, 1, p->cols - 1, STYLE_PLAIN, who.ptr);
     buf_clear(&who);
-    buf_addf(&who, "folder   %s", call->cwd[0] ? call->cwd : "(not told)");
+    buf_adds(&who, "folder   ");
+    paint_folder(&who, call);
     paint_line(p, row + 2, 1, p->cols - 1, STYLE_PLAIN, who.ptr);
     view_draw(&self->args, p->cv, p->top + row + ARGS_HEAD_ROWS, 1, rows, p->cols - 2);
 }
@@ -149,7 +150,7 @@ static void decide(struct scr_queue *self, struct desk *d, bool is_allow)
     if (!is_allow) {
         AUTO_BUF struct buf what = BUF_INIT;
         buf_addf(&what, "%s ", call->tool);
-        argtext_brief(&what, call->args);
+        argtext_brief(&what, call->args, call->worktree);
         scr_deny_open(d, &set, what.ptr);
         return;
     }

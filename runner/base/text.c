@@ -1,5 +1,6 @@
 #include "runner/base/text.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <utf8proc.h>
 
@@ -193,4 +194,32 @@ bool text_is_name(const char *s, size_t max_len)
         if (len >= max_len || (!is_alphanumeric(s[len]) && !strchr("._-", s[len])))
             return false;
     return true;
+}
+
+/* True when c could go on a path's name, so that what is beside it is another path. */
+static bool is_path_byte(char c)
+{
+    return c != '\0' &&
+           (isalnum((unsigned char)c) || strchr("._-+~", c) || (unsigned char)c >= 0x80);
+}
+
+bool text_has_path_at(const char *s, size_t len, size_t at, const char *path)
+{
+    size_t path_len = strlen(path);
+    if (path_len < 2 || len - at < path_len || memcmp(s + at, path, path_len) != 0)
+        return false;
+    bool goes_on = at + path_len < len && is_path_byte(s[at + path_len]);
+    return !goes_on && (at == 0 || !is_path_byte(s[at - 1]));
+}
+
+void text_add_relative(struct buf *out, const char *s, size_t len, const char *folder)
+{
+    for (size_t i = 0; i < len;) {
+        if (text_has_path_at(s, len, i, folder)) {
+            buf_addch(out, '.');
+            i += strlen(folder);
+            continue;
+        }
+        buf_addch(out, s[i++]);
+    }
 }

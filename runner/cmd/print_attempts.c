@@ -164,7 +164,7 @@ void print_run_header(struct buf *out, const struct print *p, const json_t *crea
     const json_t *base = jx_obj(created, "base"), *layers = jx_arr(created, "layers");
     const json_t *run = json_object_get(created, "run");
     const char *why = jx_str(created, "rung_why", ""), *ref = jx_str(base, "ref", "");
-    size_t i, n = json_array_size(jx_arr(created, "attempts"));
+    size_t i;
     const json_t *note;
     AUTO_BUF struct buf number = BUF_INIT;
     if (json_is_string(run))
@@ -193,7 +193,7 @@ void print_run_header(struct buf *out, const struct print *p, const json_t *crea
         print_text(out, p, PRINT_PLAIN, json_string_value(note));
         buf_addch(out, '\n');
     }
-    print_count(out, (int64_t)n, "attempt", "attempts");
+    print_count(out, jx_int(created, "n", 0), "attempt", "attempts");
     buf_addf(out, ", at most %" PRId64 " at once\n", jx_int(created, "jobs", 1));
 }
 

@@ -22,28 +22,20 @@ static const char *main_argument(const json_t *args)
     return NULL;
 }
 
-/* A path in the call's own folder is as clear without it, and the end is what tells. */
-static const char *below(const char *text, const char *folder)
-{
-    size_t len = strlen(folder);
-    bool is_below = len > 1 && strncmp(text, folder, len) == 0 && text[len] == '/' && text[len + 1];
-    return is_below ? text + len + 1 : text;
-}
-
+/* One line; below the worktree paths are relative to it. */
 static void add_what(struct buf *out, const json_t *call)
 {
     const json_t *args = json_object_get(call, "args");
     const char *text = main_argument(args);
-    if (text) {
-        text = below(text, jx_str(call, "cwd", ""));
-        text_sanitise(out, text, strlen(text), 0);
-        return;
-    }
-    if (json_object_size(args) == 0)
-        return;
     AUTO_BUF struct buf json = BUF_INIT;
-    jx_dump(&json, args);
-    text_sanitise(out, json.ptr, json.len, 0);
+    AUTO_BUF struct buf brief = BUF_INIT;
+    if (!text && json_object_size(args) == 0)
+        return;
+    if (!text)
+        jx_dump(&json, args);
+    text_add_relative(&brief, text ? text : json.ptr, text ? strlen(text) : json.len,
+                      jx_str(call, "worktree", ""));
+    text_sanitise(out, brief.ptr, brief.len, 0);
 }
 
 void print_call_line(struct buf *out, const json_t *call)

@@ -171,6 +171,28 @@ static void names(void **state)
         assert_int_equal(text_is_name(cases[i].s, 8), cases[i].is_name);
 }
 
+static void folders_are_short(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *s, *folder, *want;
+    } cases[] = {
+        {"/w/tree/src/x", "/w/tree", "./src/x"},
+        {"/w/tree", "/w/tree", "."},
+        {"cd /w/tree && cat '/w/tree/a' >/w/tree/b", "/w/tree", "cd . && cat './a' >./b"},
+        {"/w/tree2/x /w/tree.old /v/w/tree", "/w/tree", "/w/tree2/x /w/tree.old /v/w/tree"},
+        {"/w/tree/../../etc", "/w/tree", "./../../etc"},
+        {"/w/tree/x", "", "/w/tree/x"},
+        {"a/b", "/", "a/b"},
+        {"", "/w", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_BUF struct buf out = BUF_INIT;
+        text_add_relative(&out, cases[i].s, strlen(cases[i].s), cases[i].folder);
+        assert_string_equal(out.ptr ? out.ptr : "", cases[i].want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +204,7 @@ int main(void)
         cmocka_unit_test(clips_between_graphemes),
         cmocka_unit_test(utf8_is_strict),
         cmocka_unit_test(names),
+        cmocka_unit_test(folders_are_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,7 @@ static void heads_a_run(void **state)
 {
     (void)state;
     AUTO_JSON json_t *created =
-        parse("{\"run\":3,\"attempts\":[{},{}],\"rung\":\"edits\",\"rung_why\":\"no seccomp\","
+        parse("{\"run\":3,\"attempts\":[{},{}],\"n\":2500,\"rung\":\"edits\",\"rung_why\":\"no seccomp\","
               "\"base\":{\"oid\":\"0123456789abcdef\",\"ref\":\"main\",\"subject\":\"s\"},"
               "\"network\":\"off\",\"jobs\":2,\"layers\":["
               "{\"name\":\"user\",\"state\":\"active\",\"mechanism\":\"m\",\"reason\":\"\"},"
@@ -105,7 +105,7 @@ static void heads_a_run(void **state)
                         "run 3: ladder edits (no seccomp); base main 0123456789; network off; "
                         "layers: 1 active, seccomp unavailable\n"
                         "  seccomp   unavailable  old kernel\n"
-                        "2 attempts, at most 2 at once\n");
+                        "2500 attempts, at most 2 at once\n");
 }
 
 static void shows_an_attempt(void **state)
@@ -167,12 +167,12 @@ static void shortens_paths_below_the_folder(void **state)
     (void)state;
     static const struct {
         const char *path, *line;
-    } cases[] = {{"/w/tree/a/b.c", "Edit: a/b.c"},
+    } cases[] = {{"/w/tree/a/b.c", "Edit: ./a/b.c"},
                  {"/w/tree2/b.c", "Edit: /w/tree2/b.c"},
-                 {"/w/tree/", "Edit: /w/tree/"}};
+                 {"/w/tree/", "Edit: ./"}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_BUF struct buf out = BUF_INIT;
-        AUTO_JSON json_t *call = json_pack("{s:s, s:s, s:{s:s}}", "tool", "Edit", "cwd", "/w/tree",
+        AUTO_JSON json_t *call = json_pack("{s:s, s:s, s:{s:s}}", "tool", "Edit", "worktree", "/w/tree",
                                            "args", "file_path", cases[i].path);
         print_call_line(&out, call);
         assert_string_equal(out.ptr, cases[i].line);

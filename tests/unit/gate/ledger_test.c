@@ -270,7 +270,7 @@ static void prints_calls(void **state)
         "{\"id\":\"c1\",\"attempt\":\"3.2\",\"state\":\"pending\",\"source\":\"hook\",\"agent\":"
         "\"claude\","
         "\"tool\":\"Bash\",\"args\":{\"command\":\"make\"},\"cwd\":\"/"
-        "w\",\"call_id\":\"\",\"session\":\"\","
+        "w\",\"worktree\":null,\"call_id\":\"\",\"session\":\"\","
         "\"subagent\":null,\"action\":\"%s\",\"digest\":\"%s\",\"asked_ms\":1000,\"deadline_ms\":"
         "61000,"
         "\"decided_ms\":null,\"decided_by\":null,\"why\":\"floor\",\"reason\":\"make is asked here\",\"rule\":null,"

@@ -44,10 +44,21 @@ static void shows_exactly(void **state)
         AUTO_BUF struct buf text = BUF_INIT, brief = BUF_INIT;
         AUTO_JSON json_t *args = parse(cases[i].args);
         argtext(&text, args);
-        argtext_brief(&brief, args);
+        argtext_brief(&brief, args, "");
         assert_string_equal(text.ptr, cases[i].text);
         assert_string_equal(brief.ptr, cases[i].brief);
     }
+}
+
+static void the_brief_line_is_relative(void **state)
+{
+    (void)state;
+    AUTO_BUF struct buf text = BUF_INIT, brief = BUF_INIT;
+    AUTO_JSON json_t *args = parse("{\"file_path\":\"/w/tree/src/x\"}");
+    argtext(&text, args);
+    argtext_brief(&brief, args, "/w/tree");
+    assert_string_equal(text.ptr, "file_path | /w/tree/src/x\n");
+    assert_string_equal(brief.ptr, "./src/x");
 }
 
 /* Values that a person must be able to tell apart. */
@@ -94,6 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shows_exactly),
+        cmocka_unit_test(the_brief_line_is_relative),
         cmocka_unit_test(differs_where_values_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
