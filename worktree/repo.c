@@ -116,7 +116,7 @@ static bool explain_failure(const struct proc_result *r, const char *path, struc
     if (strstr(r->errout.ptr, "not a git repository"))
         return err_set(
             err, ERR_NOT_FOUND,
-            "%s is not in a git repository; run `git init` there and commit, or name one", shown);
+            "%s is not in a git repository; go to one, or run `git init` there and commit", shown);
     if (strstr(r->errout.ptr, "dubious ownership"))
         return err_set(err, ERR_REFUSED,
                        "the repository at %s belongs to another user; if you trust it, run `git "
@@ -168,8 +168,9 @@ bool wt_repo_open(struct wt_repo *ret, const char *path, struct err *err)
     return true;
 }
 
-/* git gives up when an entry goes between its readdir and its look: with many discards at once, somebody
- * always just removes one. Each try fails only for an entry that went meanwhile, so it ends. */
+/* git gives up when an entry goes between its readdir and its look: with many discards at once,
+ * somebody always just removes one. Each try fails only for an entry that went meanwhile, so it
+ * ends. */
 static bool list_worktrees(struct buf *out, const char *common_dir, struct err *err)
 {
     struct gitrun g = {.git_dir = common_dir};

@@ -23,6 +23,15 @@ static bool has_commit(const struct wt_repo *repo)
            r.status == 0;
 }
 
+/* HEAD by the branch that it stands on, which is what people call it. */
+static const char *people_name(const struct wt_repo *repo, const char *rev)
+{
+    static const char heads[] = "refs/heads/";
+    bool is_branch = strcmp(rev, "HEAD") == 0 && repo->head_ref &&
+                     strncmp(repo->head_ref, heads, strlen(heads)) == 0;
+    return is_branch ? repo->head_ref + strlen(heads) : rev;
+}
+
 static bool explain(const struct wt_repo *repo, const char *rev, const char *said, struct err *err)
 {
     AUTO_FREE char *shown = text_clean(rev);
@@ -57,7 +66,7 @@ bool wt_resolve(struct wt_commit *ret, const struct wt_repo *repo, const char *r
     buf_rtrim(&r.out);
     size_t len = strlen(r.out.ptr);
     memcpy(ret->oid, r.out.ptr, len + 1);
-    ret->ref = xstrdup(named);
+    ret->ref = xstrdup(people_name(repo, named));
     ret->subject = xstrdup(r.out.len > len ? r.out.ptr + len + 1 : "");
     return true;
 }

@@ -50,7 +50,7 @@ void wt_repo_release(struct wt_repo *repo);
 
 struct wt_commit {
     char oid[65];
-    char *ref; /* what it was named by, for people: "main", "v1.2", "HEAD" */
+    char *ref; /* what it was named by, for people: "main", "v1.2", "HEAD" when detached */
     char *subject;
 };
 void wt_commit_release(struct wt_commit *c);
