@@ -18,12 +18,12 @@ static void values_are_read(void **state)
     (void)state;
     AUTO_CONFIG struct config *c = parsed("[Run]\n\tJobs = 4k\n\tjobs = 8\n"
                                           "[box]\n\tnet = a:1\n\tnet = \"b:2 ; x\"\n"
-                                          "[agent \"My.Own\"]\n\tcommand = one\\\n two\n"
+                                          "[agent \"My.Own\"]\n\tmodel = one\\\n two\n"
                                           "[ui]\n\tbell\n\tnotify = off\n");
     assert_int_equal(config_int(c, "run.jobs", 1), 8);
     assert_int_equal(config_int(c, "box.pids", 7), 7);
-    assert_string_equal(config_str(c, "agent.My.Own.command", "-"), "one two");
-    assert_null(config_str(c, "agent.my.own.command", NULL));
+    assert_string_equal(config_str(c, "agent.My.Own.model", "-"), "one two");
+    assert_null(config_str(c, "agent.my.own.model", NULL));
     assert_true(config_bool(c, "ui.bell", false));
     assert_false(config_bool(c, "ui.notify", true));
     AUTO_STRV struct strv list = STRV_INIT;
