@@ -37,6 +37,9 @@ static bool ls(char **argv, struct err *err)
     }
     if (!client_ask(&result, "attempt.list", request, err))
         return false;
+    if (args.operands.n && json_array_size(jx_arr(result, "attempts")) == 0)
+        return err_set(err, ERR_NOT_FOUND, "there is no run %s; headgate ls lists them all",
+                       args.operands.v[0]);
     if (json)
         return out_json(result, err);
     out_print(&p);

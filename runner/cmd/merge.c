@@ -66,33 +66,42 @@ static bool conflict(const json_t *attempt, const struct wt_merge *m, struct err
                    id, paths.ptr, branch, id);
 }
 
-static bool record(struct client *c, const json_t *attempt, const struct merge_opts *o,
-                   const struct wt_repo *repo, const struct wt_merge *m, struct err *err)
+/* The branch that is merged into, in the words of people. */
+static const char *target(const struct merge_opts *o, const struct wt_repo *repo)
 {
-    AUTO_JSON json_t *result = NULL;
     static const char heads[] = "refs/heads/";
     const char *into = o->into ? o->into : repo->head_ref;
     if (into && strncmp(into, heads, strlen(heads)) == 0)
         into += strlen(heads);
+    return into ? into : "HEAD";
+}
+
+static bool record(struct client *c, const json_t *attempt, const struct merge_opts *o,
+                   const struct wt_repo *repo, const struct wt_merge *m, struct err *err)
+{
+    AUTO_JSON json_t *result = NULL;
     json_t *request = json_object();
     jx_set_str(request, "attempt", jx_str(attempt, "id", ""));
-    jx_set_str(request, "into", into ? into : "HEAD");
+    jx_set_str(request, "into", target(o, repo));
     jx_set_str(request, "commit", *m->commit ? m->commit : jx_str(attempt, "tip", ""));
     return client_call(&result, c, "attempt.merged", request, err);
 }
 
 static void tell(struct buf *out, const json_t *attempt, const struct merge_opts *o,
-                 const struct wt_merge *m)
+                 const struct wt_repo *repo, const struct wt_merge *m)
 {
     enum { OID_SHORT = 10 };
     AUTO_FREE char *note = text_clean(m->note ? m->note : "");
-    const char *how = m->up_to_date ? "already in"
-                      : o->dry_run  ? "would merge cleanly"
-                      : m->was_ff   ? "merged by fast-forward"
-                      : o->squash   ? "merged as one commit"
-                      : o->rebase   ? "rebased"
-                                    : "merged";
-    buf_addf(out, "%s %s", jx_str(attempt, "id", "?"), how);
+    AUTO_FREE char *into = text_clean(target(o, repo));
+    const char *how = m->up_to_date ? "is already in"
+                      : o->dry_run  ? "would merge cleanly into"
+                      : o->rebase   ? "rebased onto"
+                                    : "merged into";
+    const char *as = m->up_to_date || o->dry_run ? ""
+                     : m->was_ff                 ? " by fast-forward"
+                     : o->squash                 ? " as one commit"
+                                                 : "";
+    buf_addf(out, "%s %s %s%s", jx_str(attempt, "id", "?"), how, into, as);
     if (*m->commit && !o->dry_run)
         buf_addf(out, ", now %.*s", OID_SHORT, m->commit);
     if (strcmp(jx_str(attempt, "state", ""), "running") == 0)
@@ -117,7 +126,7 @@ static bool merge_one(struct client *c, const json_t *attempt, const struct merg
         return false;
     if (m.conflicts.n)
         return conflict(attempt, &m, err);
-    tell(&text, attempt, o, &m);
+    tell(&text, attempt, o, &repo, &m);
     return out_buf(&text, err) && (o->dry_run || record(c, attempt, o, &repo, &m, err));
 }
 

@@ -21,6 +21,11 @@
 
 enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 24 };
 
+static const char *task_file_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 static bool read_task_file(struct buf *out, const char *path, struct err *err)
 {
     bool is_stdin = strcmp(path, "-") == 0;
@@ -39,9 +44,10 @@ static bool add_tasks(json_t *request, const struct run_opts *o, struct err *err
     for (size_t i = 0; i < o->prompts.n; i++)
         if (!tasks_add(&tasks, o->prompts.v[i], NULL, err))
             return o->prompts.n > 1 ? err_prefix(err, "prompt %zu", i + 1) : false;
-    if (o->tasks_file && (!read_task_file(&file, o->tasks_file, err) ||
-                          !tasks_parse(&tasks, file.ptr, file.len, o->template, err)))
+    if (o->tasks_file && !read_task_file(&file, o->tasks_file, err))
         return false;
+    if (o->tasks_file && !tasks_parse(&tasks, file.ptr, file.len, o->template, err))
+        return err_prefix(err, "%s", task_file_name(o->tasks_file));
     if (tasks.n == 0) {
         AUTO_BUF struct buf title = BUF_INIT;
         cmd_quote(&title, o->command.v, o->command.n);
