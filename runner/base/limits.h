@@ -22,6 +22,10 @@ enum {
     LIMIT_PATH_BYTES = 4096,
     LIMIT_CAPTURE_BYTES = 64 * 1024 * 1024,  /* captured output of a helper program */
     LIMIT_SERVICE_CONNECTIONS = 256,         /* open mapped-port connections of one attempt */
+    LIMIT_PROXY_CONNECTIONS = 256,           /* open egress connections of one attempt */
+    LIMIT_PROXY_PER_SECOND = 200,            /* new ones of one attempt; more wait */
+    LIMIT_NET_CALLS = 64,                    /* hosts of one attempt that wait for a decision */
+    LIMIT_NET_HOSTS = 256,                   /* whose connections one attempt's records count apart */
 };
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "gate/net.h"
 #include "runner/base/clock.h"
 #include "runner/base/jx.h"
 #include "runner/base/limits.h"
@@ -390,9 +391,11 @@ bool door_set_policy(struct door *d, const json_t *msg, struct err *err)
         policy_release(&policy);
         return true;
     }
+    /* Checked when the configuration was read. */
+    bool is_listed = net_add_listed(&policy, &d->config->net, err);
     policy_release(&d->policy);
     d->policy = policy;
-    return true;
+    return is_listed;
 }
 
 int64_t door_epoch(const struct door *d)

@@ -89,6 +89,7 @@ static void keep_ended(struct keep *k)
     stop_close(&k->stop);
     account_close(&k->account);
     services_close(&k->services);
+    net_gate_close(&k->net);
     door_close(&k->door);
     output_finish(&k->output);
     attach_room_exited(&k->room, k->status);
@@ -152,6 +153,7 @@ static void keep_close_handles(struct keep *k)
     stop_close(&k->stop);
     account_close(&k->account);
     services_close(&k->services);
+    net_gate_close(&k->net);
     door_close(&k->door);
     link_close(&k->link);
     output_close(&k->output);
@@ -232,7 +234,8 @@ static bool keep_listen(struct keep *k, struct err *err)
     int gate = conn_listen(k->config.gate_socket, mode, err);
     if (gate < 0 || !door_open(&k->door, &k->loop, gate, &k->config, &k->records, err))
         return err_prefix(err, "the gate socket");
-    return true;
+    return net_gate_init(&k->net, &k->loop, &k->config, &k->door.policy, &k->records, err) ||
+           err_prefix(err, "the proxy");
 }
 
 static void keep_init_parts(struct keep *k)
@@ -279,6 +282,7 @@ static void keep_free(struct keep *k)
     output_release(&k->output);
     attach_room_release(&k->room);
     link_release(&k->link);
+    net_gate_release(&k->net);
     door_release(&k->door);
     records_close(&k->records);
     keep_config_release(&k->config);

@@ -25,6 +25,7 @@
 #include "runner/keep/door.h"
 #include "runner/keep/keep_config.h"
 #include "runner/keep/link.h"
+#include "runner/keep/net_gate.h"
 #include "runner/keep/output.h"
 #include "runner/keep/records.h"
 #include "runner/keep/service.h"
@@ -54,6 +55,7 @@ struct keep {
     struct output output;
     struct box_side box;
     struct services services;
+    struct net_gate net;
     struct account account;
     struct stop stop;
     struct keep_source sources[2];

@@ -131,7 +131,9 @@ static void keep_on_layers(struct keep *k, const struct box_msg *msg)
 static void keep_on_listener(struct keep *k, const struct box_msg *msg)
 {
     struct err err = ERR_INIT;
-    if (!services_listen(&k->services, msg->port, msg->fd, &err))
+    bool is_proxy = msg->port == k->config.proxy_port;
+    if (is_proxy ? !proxy_listen(&k->net.proxy, msg->fd, &err)
+                 : !services_listen(&k->services, msg->port, msg->fd, &err))
         records_note(&k->records, "port %d is not served: %s", msg->port, err.text);
 }
 

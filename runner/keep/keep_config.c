@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "gate/net.h"
 #include "runner/base/fs.h"
 #include "runner/base/jx.h"
 #include "runner/base/limits.h"
@@ -16,6 +17,7 @@ enum {
     KEEP_GRACE_MAX_MS = 10 * 60 * 1000,
     KEEP_DEADLINE_MS = 10 * 60 * 1000,
     KEEP_LINGER_MS = 60 * 1000,
+    KEEP_NET_DEADLINE_MS = 60 * 1000,
     KEEP_LINGER_MAX_MS = 60 * 60 * 1000,
     KEEP_PLAN_BYTES = 16 * 1024 * 1024,
 };
@@ -98,6 +100,22 @@ static bool load_services(struct keep_config *c, const json_t *j, struct err *er
     return true;
 }
 
+/* A list that cannot be read is an error and not an empty list, and an absent proxy no network. */
+static bool load_proxy(struct keep_config *c, const json_t *j, struct err *err)
+{
+    const json_t *proxy = jx_obj(j, "proxy");
+    int64_t port = jx_int(proxy, "port", 0);
+    if (port < 0 || port > UINT16_MAX)
+        return err_set(err, ERR_FORMAT, "keep.json: 'proxy' has no good port");
+    c->proxy_port = (uint16_t)port;
+    jx_strv(&c->net, proxy, "net");
+    if (c->net.n != json_array_size(jx_arr(proxy, "net")))
+        return err_set(err, ERR_FORMAT, "keep.json: 'net' holds something else than text");
+    return load_int(&c->net_deadline_ms, proxy, "deadline_ms", KEEP_NET_DEADLINE_MS, INT64_MAX / 2,
+                    err) &&
+           (net_add_listed(&c->policy, &c->net, err) || err_prefix(err, "keep.json"));
+}
+
 static bool load_plan(struct keep_config *c, int dirfd, const json_t *j, struct err *err)
 {
     const char *name = jx_str(j, "plan", "plan");
@@ -112,7 +130,8 @@ static bool load_all(struct keep_config *c, int dirfd, const json_t *j, struct e
     if (jx_int(j, "v", 0) != KEEP_CONFIG_VERSION)
         return err_set(err, ERR_FORMAT, "keep.json is of another version");
     return load_texts(c, j, err) && load_numbers(c, j, err) && load_services(c, j, err) &&
-           policy_from_json(&c->policy, jx_obj(j, "policy"), err) && load_plan(c, dirfd, j, err);
+           policy_from_json(&c->policy, jx_obj(j, "policy"), err) && load_proxy(c, j, err) &&
+           load_plan(c, dirfd, j, err);
 }
 
 bool keep_config_load(struct keep_config *ret, int dirfd, struct err *err)
@@ -142,6 +161,7 @@ void keep_config_release(struct keep_config *c)
     free(c->home);
     free(c->output);
     free(c->services);
+    strv_release(&c->net);
     buf_release(&c->plan);
     policy_release(&c->policy);
 }

@@ -30,11 +30,14 @@ struct keep_config {
     int64_t linger_ms;   /* how long it waits for a server after the agent's end */
     struct keep_service *services;
     size_t n_services;
+    uint16_t proxy_port;     /* inside; 0: no proxy, so no network */
+    struct strv net;         /* hosts that are listed for this attempt, patterns of host.h */
+    int64_t net_deadline_ms; /* how long a connection waits for a person */
     struct policy policy;
 };
 #define KEEP_CONFIG_INIT                        \
     {                                           \
-        .plan = BUF_INIT, .policy = POLICY_INIT \
+        .plan = BUF_INIT, .policy = POLICY_INIT, .net = STRV_INIT \
     }
 
 /* ERR_FORMAT names the member that is wrong. */

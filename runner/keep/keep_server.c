@@ -31,7 +31,9 @@ static json_t *keep_welcome(void *arg)
     jx_set_str(welcome, "boot_id", k->id.boot_id);
     jx_set_str(welcome, "state", keep_state_name(k->state));
     jx_set_int(welcome, "epoch", door_epoch(&k->door));
-    jx_set(welcome, "waiting", door_waiting(&k->door));
+    json_t *waiting = door_waiting(&k->door);
+    net_gate_add_waiting(&k->net, waiting);
+    jx_set(welcome, "waiting", waiting);
     jx_set_bool(welcome, "interactive", k->config.is_interactive);
     return welcome;
 }
@@ -43,6 +45,7 @@ static void keep_on_policy(struct keep *k, const json_t *msg)
         records_note(&k->records, "a policy was not taken: %s", err.text);
         return;
     }
+    net_gate_policy_changed(&k->net);
     AUTO_JSON json_t *answer = json_object();
     jx_set_str(answer, "t", "epoch");
     jx_set_int(answer, "epoch", door_epoch(&k->door));
@@ -52,11 +55,13 @@ static void keep_on_policy(struct keep *k, const json_t *msg)
 static void keep_on_name(struct keep *k, const json_t *msg)
 {
     door_name(&k->door, msg);
+    net_gate_name(&k->net, msg);
 }
 
 static void keep_on_decide(struct keep *k, const json_t *msg)
 {
     door_decide(&k->door, msg);
+    net_gate_decide(&k->net, msg);
 }
 
 static void keep_on_stop(struct keep *k, const json_t *msg)

@@ -1,5 +1,6 @@
 /*
  * headgate-keep ATTEMPT_FOLDER: detaches and keeps one attempt (keep.h).
+ * headgate-keep --resolve NAME: finds addresses for a keeper (resolve.h).
  *
  * The first process stays until the sockets listen, so whoever started it may connect at once; then
  * it exits 0. Else it prints one sentence and exits with the error's code. The child forks only
@@ -9,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -89,6 +91,8 @@ int main(int argc, char **argv)
 {
     int fds[2];
     struct err err = ERR_INIT;
+    if (argc == 3 && strcmp(argv[1], "--resolve") == 0)
+        return resolve_print(argv[2]);
     if (argc != 2) {
         fprintf(stderr, "usage: headgate-keep ATTEMPT_FOLDER\n");
         return 2;
