@@ -78,16 +78,18 @@ struct box_spec {
     bool pty; /* agent on a pty of the box's devpts, master handed out (BOX_MSG_PTY);
                  else on the stdin, stdout and stderr given to box_spawn */
     uint16_t cols, rows;
+    bool exec_notify; /* every execve waits for whoever holds the listener (BOX_MSG_EXEC_LISTENER):
+                         the caller must then serve it, or no program starts */
     struct box_limits limits;
     unsigned require; /* mask of 1 << enum layer_id: start fails unless active */
     unsigned without; /* mask of layers to leave out: for negative controls and doctor only */
 };
 
 void box_spec_init(struct box_spec *spec);
-void box_spec_release(struct box_spec *spec);
-#define AUTO_BOX_SPEC __attribute__((cleanup(box_spec_release)))
 /* True for a real path of the host that every box shows, below a system folder. */
 bool box_is_system_path(const char *path);
+void box_spec_release(struct box_spec *spec);
+#define AUTO_BOX_SPEC __attribute__((cleanup(box_spec_release)))
 void box_spec_bind(struct box_spec *spec, const char *host, const char *inside, unsigned flags);
 
 /* Compile. ERR_USAGE for a path that cannot be shown, ERR_LAYER for a missing host feature that
@@ -133,6 +135,9 @@ enum box_msg_kind {
     BOX_MSG_LAYERS,   /* report: what is in force; before the agent starts */
     BOX_MSG_LISTENER, /* fd, port: a listening socket inside the box */
     BOX_MSG_PTY,      /* fd: master of the pty of process `id` (0: the agent) */
+    BOX_MSG_EXEC_LISTENER, /* fd: seccomp(2) notifications of every exec in the box, once and before
+                              BOX_MSG_LAYERS; -1: there are none, for the reason in error. status:
+                              1 when a received notification outlives all but fatal signals */
     BOX_MSG_STARTED,  /* id: the agent, or the joined program, was exec'ed */
     BOX_MSG_FAILED, /* id, error: the box could not be made or its program not be exec'ed (id 0, the
                        box ends); or only the joined program `id` could not, and no exit follows */
@@ -158,15 +163,15 @@ struct box_msg {
     int status;
     struct layer_report report;
     struct box_times times; /* BOX_MSG_LAYERS */
-    struct err error;       /* BOX_MSG_FAILED; code ERR_LAYER, ERR_SYS, or ERR_NOT_FOUND (no such
+    struct err error;       /* BOX_MSG_EXEC_LISTENER without fd; BOX_MSG_FAILED: code ERR_LAYER, ERR_SYS, or ERR_NOT_FOUND (no such
                                program), ERR_REFUSED (not executable) */
 };
 
 /* Receive one message without blocking. */
 bool box_recv(struct box_msg *ret, int ctl_fd, struct err *err) WARN_UNUSED;
 bool box_go(int ctl_fd, struct err *err) WARN_UNUSED;
-/* Run a further program in the box, with every layer, on a pty of its own. id > 0, chosen by the
- * caller. */
+/* Run a further program in the box, with every layer, on a pty of its own, with the environment of
+ * the agent and env over it. id > 0, chosen by the caller. */
 bool box_join(int ctl_fd, int id, const struct strv *argv, const struct strv *env, const char *cwd,
               uint16_t cols, uint16_t rows, struct err *err) WARN_UNUSED;
 /* Send a signal to the process group of a joined process or the agent (id 0), from inside. */

@@ -84,7 +84,7 @@ static void add_head(struct buf *plan, const struct box_spec *spec)
         .gid = spec->gid,
         .require = spec->require,
         .without = spec->without,
-        .flags = spec->pty ? PLAN_PTY : 0,
+        .flags = (spec->pty ? PLAN_PTY : 0U) | (spec->exec_notify ? PLAN_EXEC_NOTIFY : 0U),
         .cols = spec->cols,
         .rows = spec->rows,
         .pids = spec->limits.pids,

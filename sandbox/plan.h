@@ -55,7 +55,7 @@ enum plan_step_flags {
     PLAN_PLAIN = 32, /* with PLAN_OWN: the tree is a file, else a folder */
 };
 
-enum plan_head_flags { PLAN_PTY = 1 };
+enum plan_head_flags { PLAN_PTY = 1, PLAN_EXEC_NOTIFY = 2 };
 
 /* The group of a box: this and the pid of its outer launcher. */
 #define BOX_GROUP_PREFIX "headgate-box-"

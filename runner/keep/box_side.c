@@ -79,8 +79,10 @@ static void box_side_on_sigchld(uv_signal_t *handle, int signal_number)
     pid_t pid;
     (void)signal_number;
     while ((pid = waitpid(-1, &status, __WALL | WNOHANG)) > 0) {
-        if (pid == b->child.pid)
+        if (pid == b->child.pid && !WIFSTOPPED(status))
             box_side_gone(b, status);
+        else
+            b->ops->traced(b->arg, pid, status);
     }
 }
 

@@ -18,6 +18,8 @@
 struct box_side_ops {
     /* One message of pid 1; msg->fd is the callee's. */
     void (*message)(void *arg, const struct box_msg *msg);
+    /* A status of waitpid(2) of another process than pid 1: one that is traced. */
+    void (*traced)(void *arg, pid_t pid, int status);
     /* Once, after the last message. status is pid 1's: exit code or 128 + signal. */
     void (*gone)(void *arg, int status);
 };

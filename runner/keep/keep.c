@@ -91,6 +91,7 @@ static void keep_ended(struct keep *k)
     services_close(&k->services);
     net_gate_close(&k->net);
     door_close(&k->door);
+    exec_gate_ended(&k->exec);
     output_finish(&k->output);
     attach_room_exited(&k->room, k->status);
     keep_record_exited(k);
@@ -155,6 +156,7 @@ static void keep_close_handles(struct keep *k)
     services_close(&k->services);
     net_gate_close(&k->net);
     door_close(&k->door);
+    exec_gate_close(&k->exec);
     link_close(&k->link);
     output_close(&k->output);
     box_side_close(&k->box);
@@ -242,6 +244,7 @@ static void keep_init_parts(struct keep *k)
 {
     attach_room_init(&k->room, &k->loop, &keep_attach_ops, k);
     box_side_init(&k->box, &k->loop, &keep_box_ops, k);
+    exec_gate_init(&k->exec, &k->loop, &k->config, &k->door.policy, &k->records);
     services_init(&k->services, &k->loop, &k->config);
     account_init(&k->account, &k->loop, &keep_account_ops, k);
     stop_init(&k->stop, &k->loop, &keep_stop_ops, k);
@@ -284,6 +287,7 @@ static void keep_free(struct keep *k)
     link_release(&k->link);
     net_gate_release(&k->net);
     door_release(&k->door);
+    exec_gate_release(&k->exec);
     records_close(&k->records);
     keep_config_release(&k->config);
     close(k->lock_fd);

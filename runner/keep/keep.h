@@ -23,6 +23,7 @@
 #include "runner/keep/attach.h"
 #include "runner/keep/box_side.h"
 #include "runner/keep/door.h"
+#include "runner/keep/exec_gate.h"
 #include "runner/keep/keep_config.h"
 #include "runner/keep/link.h"
 #include "runner/keep/net_gate.h"
@@ -50,6 +51,7 @@ struct keep {
 
     struct records records;
     struct door door;
+    struct exec_gate exec;
     struct link link;
     struct attach_room room;
     struct output output;

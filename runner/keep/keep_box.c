@@ -93,18 +93,23 @@ bool keep_box_start(struct keep *k, struct err *err)
 
 /* What pid 1 says. */
 
-static json_t *keep_layers_json(const struct layer_report *report)
+static void keep_add_layer(json_t *list, const char *name, const struct layer_status *status)
+{
+    json_t *layer = json_object();
+    jx_set_str(layer, "name", name);
+    jx_set_str(layer, "state", layer_state_name(status->state));
+    jx_set_str(layer, "mechanism", status->mechanism);
+    jx_set_str(layer, "reason", status->reason);
+    json_array_append_new(list, layer);
+}
+
+/* The layers of the box, and the one that is the keeper's own. */
+static json_t *keep_layers_json(const struct keep *k, const struct layer_report *report)
 {
     json_t *list = json_array();
-    for (int id = 0; id < LAYER_COUNT; id++) {
-        const struct layer_status *status = &report->layer[id];
-        json_t *layer = json_object();
-        jx_set_str(layer, "name", layer_name((enum layer_id)id));
-        jx_set_str(layer, "state", layer_state_name(status->state));
-        jx_set_str(layer, "mechanism", status->mechanism);
-        jx_set_str(layer, "reason", status->reason);
-        json_array_append_new(list, layer);
-    }
+    for (int id = 0; id < LAYER_COUNT; id++)
+        keep_add_layer(list, layer_name((enum layer_id)id), &report->layer[id]);
+    keep_add_layer(list, "exec", &k->exec.layer);
     return list;
 }
 
@@ -120,7 +125,7 @@ static void keep_on_layers(struct keep *k, const struct box_msg *msg)
 {
     struct err err = ERR_INIT;
     json_t *body = json_object();
-    jx_set(body, "layers", keep_layers_json(&msg->report));
+    jx_set(body, "layers", keep_layers_json(k, &msg->report));
     k->is_accounted = msg->report.layer[LAYER_LIMITS].state != LAYER_ACTIVE;
     if (!records_add(&k->records, "layers", body, &err) || !box_go(box_side_ctl(&k->box), &err))
         keep_fail(k, &err);
@@ -135,6 +140,13 @@ static void keep_on_listener(struct keep *k, const struct box_msg *msg)
     if (is_proxy ? !proxy_listen(&k->net.proxy, msg->fd, &err)
                  : !services_listen(&k->services, msg->port, msg->fd, &err))
         records_note(&k->records, "port %d is not served: %s", msg->port, err.text);
+}
+
+static void keep_on_exec_listener(struct keep *k, const struct box_msg *msg)
+{
+    struct err err = ERR_INIT;
+    if (!exec_gate_listen(&k->exec, k->box.child.pid, msg, &err))
+        keep_fail(k, &err);
 }
 
 static void keep_on_pty(struct keep *k, const struct box_msg *msg)
@@ -197,6 +209,9 @@ static void keep_on_message(void *arg, const struct box_msg *msg)
     case BOX_MSG_PTY:
         keep_on_pty(k, msg);
         break;
+    case BOX_MSG_EXEC_LISTENER:
+        keep_on_exec_listener(k, msg);
+        break;
     case BOX_MSG_STARTED:
         keep_on_started(k, msg);
         break;
@@ -217,7 +232,14 @@ static void keep_on_gone(void *arg, int status)
     keep_box_gone(arg, status);
 }
 
-const struct box_side_ops keep_box_ops = {.message = keep_on_message, .gone = keep_on_gone};
+static void keep_on_traced(void *arg, pid_t pid, int status)
+{
+    struct keep *k = arg;
+    exec_gate_event(&k->exec, pid, status);
+}
+
+const struct box_side_ops keep_box_ops = {
+    .message = keep_on_message, .traced = keep_on_traced, .gone = keep_on_gone};
 
 /* What attach clients want. */
 

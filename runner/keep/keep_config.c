@@ -16,6 +16,7 @@ enum {
     KEEP_GRACE_MS = 5000,
     KEEP_GRACE_MAX_MS = 10 * 60 * 1000,
     KEEP_DEADLINE_MS = 10 * 60 * 1000,
+    KEEP_EXEC_DEADLINE_MS = 60 * 1000,
     KEEP_LINGER_MS = 60 * 1000,
     KEEP_NET_DEADLINE_MS = 60 * 1000,
     KEEP_LINGER_MAX_MS = 60 * 60 * 1000,
@@ -84,6 +85,18 @@ static bool load_numbers(struct keep_config *c, const json_t *j, struct err *err
            load_int(&c->deadline_ms, j, "deadline_ms", KEEP_DEADLINE_MS, INT64_MAX / 2, err);
 }
 
+static bool load_exec(struct keep_config *c, const json_t *j, struct err *err)
+{
+    const json_t *exec = jx_obj(j, "exec");
+    c->is_exec_required = jx_bool(exec, "required", false);
+    c->is_exec_unverified = !jx_bool(exec, "verify", true);
+    c->may_debug = jx_bool(exec, "debugger", false);
+    if (!load_int(&c->exec_deadline_ms, exec, "deadline_ms", KEEP_EXEC_DEADLINE_MS, INT32_MAX, err))
+        return false;
+    return exec_policy_parse(&c->exec, jx_str(exec, "policy", exec_policy_name(EXEC_OFF)), err) ||
+           err_prefix(err, "keep.json");
+}
+
 static bool load_services(struct keep_config *c, const json_t *j, struct err *err)
 {
     const json_t *list = jx_arr(j, "services");
@@ -130,8 +143,8 @@ static bool load_all(struct keep_config *c, int dirfd, const json_t *j, struct e
     if (jx_int(j, "v", 0) != KEEP_CONFIG_VERSION)
         return err_set(err, ERR_FORMAT, "keep.json is of another version");
     return load_texts(c, j, err) && load_numbers(c, j, err) && load_services(c, j, err) &&
-           policy_from_json(&c->policy, jx_obj(j, "policy"), err) && load_proxy(c, j, err) &&
-           load_plan(c, dirfd, j, err);
+           load_exec(c, j, err) && policy_from_json(&c->policy, jx_obj(j, "policy"), err) &&
+           load_proxy(c, j, err) && load_plan(c, dirfd, j, err);
 }
 
 bool keep_config_load(struct keep_config *ret, int dirfd, struct err *err)

@@ -5,6 +5,7 @@
 #define KEEP_CONFIG_H
 
 #include <stdint.h>
+#include "gate/exec.h"
 #include "gate/policy.h"
 #include "runner/base/buf.h"
 
@@ -27,7 +28,12 @@ struct keep_config {
     int64_t output_bytes;
     int64_t grace_ms;    /* between TERM and KILL */
     int64_t deadline_ms; /* how long an asked call waits for a person */
-    int64_t linger_ms;   /* how long it waits for a server after the agent's end */
+    enum exec_policy exec;
+    bool is_exec_required;    /* asked for by name: without a working gate nothing starts */
+    bool is_exec_unverified;  /* for negative controls only: races are not excluded */
+    bool may_debug;           /* an exec that a debugger in the box traces goes on unverified */
+    int64_t exec_deadline_ms; /* how long an asked exec waits for a person */
+    int64_t linger_ms;        /* how long it waits for a server after the agent's end */
     struct keep_service *services;
     size_t n_services;
     uint16_t proxy_port;     /* inside; 0: no proxy, so no network */
@@ -35,8 +41,8 @@ struct keep_config {
     int64_t net_deadline_ms; /* how long a connection waits for a person */
     struct policy policy;
 };
-#define KEEP_CONFIG_INIT                        \
-    {                                           \
+#define KEEP_CONFIG_INIT                                          \
+    {                                                             \
         .plan = BUF_INIT, .policy = POLICY_INIT, .net = STRV_INIT \
     }
 

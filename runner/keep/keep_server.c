@@ -32,6 +32,7 @@ static json_t *keep_welcome(void *arg)
     jx_set_str(welcome, "state", keep_state_name(k->state));
     jx_set_int(welcome, "epoch", door_epoch(&k->door));
     json_t *waiting = door_waiting(&k->door);
+    exec_wait_list(&k->exec.wait, waiting);
     net_gate_add_waiting(&k->net, waiting);
     jx_set(welcome, "waiting", waiting);
     jx_set_bool(welcome, "interactive", k->config.is_interactive);
@@ -54,13 +55,15 @@ static void keep_on_policy(struct keep *k, const json_t *msg)
 
 static void keep_on_name(struct keep *k, const json_t *msg)
 {
-    door_name(&k->door, msg);
+    if (!exec_wait_name(&k->exec.wait, msg))
+        door_name(&k->door, msg);
     net_gate_name(&k->net, msg);
 }
 
 static void keep_on_decide(struct keep *k, const json_t *msg)
 {
-    door_decide(&k->door, msg);
+    if (!exec_wait_decide(&k->exec.wait, msg))
+        door_decide(&k->door, msg);
     net_gate_decide(&k->net, msg);
 }
 

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "runner/base/mem.h"
+#include "sandbox/wire.h"
 
 enum exec_step { EXEC_CWD, EXEC_TERMINAL, EXEC_PROGRAM };
 
@@ -124,6 +126,14 @@ static _Noreturn void fail(int fd, enum exec_step step, int why)
     _exit(127);
 }
 
+/* The report takes the place of pid 1's control socket, which must not be reachable from inside. */
+static int drop_control(int report_fd)
+{
+    if (dup3(report_fd, WIRE_CTL_FD, O_CLOEXEC) < 0)
+        _exit(127);
+    return WIRE_CTL_FD;
+}
+
 /* In the child: every layer is inherited already; only session, streams and signals are its own. */
 static _Noreturn void become(const struct program *p, int tty_fd, int report_fd)
 {
@@ -140,6 +150,10 @@ static _Noreturn void become(const struct program *p, int tty_fd, int report_fd)
         fail(report_fd, EXEC_CWD, errno);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    /* As it will be after the exec, so that whoever answers for the exec can read what is asked.
+     * Others in the box may reach its memory now: nothing in it is more than they have. */
+    report_fd = drop_control(report_fd);
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     fail(report_fd, EXEC_PROGRAM, exec_program(p));
 }
 

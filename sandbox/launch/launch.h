@@ -69,6 +69,10 @@ bool pty_open(int *ret_master, int *ret_slave, unsigned cols, unsigned rows,
 bool landlock_apply(struct launch *l, struct err *err) WARN_UNUSED;
 bool confine(struct launch *l, struct err *err) WARN_UNUSED;
 
+/* exec_notify.c: pid 1. Every later exec in the box waits for the holder of a listener, which is
+ * handed out; where the kernel gives none, the reason is. False only when the caller is gone. */
+bool exec_notify_apply(struct launch *l, struct err *err) WARN_UNUSED;
+
 /* inside.c: pid 1 from its first instruction in the new namespaces to its end. */
 _Noreturn void inside_run(struct launch *l);
 

@@ -1,0 +1,380 @@
+#include "runner/keep/exec_gate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "runner/base/clock.h"
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+
+enum {
+    EXEC_BATCH = 64,          /* answered before other events get their turn */
+    EXEC_NOTES_A_SECOND = 10, /* records of single execs; more are only counted */
+    EXEC_STATUS_BYTES = 4096,
+};
+
+static bool may_note(struct exec_gate *g)
+{
+    int64_t now_ms = clock_mono_ms();
+    if (now_ms - g->noted_ms >= 1000) {
+        g->noted_ms = now_ms;
+        g->n_noted = 0;
+    }
+    return g->n_noted++ < EXEC_NOTES_A_SECOND;
+}
+
+static bool is_traced(pid_t tid)
+{
+    char path[64];
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct err err = ERR_INIT;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
+    return fs_read_file(&text, AT_FDCWD, path, EXEC_STATUS_BYTES, &err) &&
+           strstr(text.ptr, "\nTracerPid:") && !strstr(text.ptr, "\nTracerPid:\t0\n");
+}
+
+static void refuse(struct exec_gate *g, const struct exec_notice *n, int why)
+{
+    g->log.n_denied++;
+    exec_notice_answer(n, g->listener_fd, why);
+}
+
+static void go_on_unverified(struct exec_gate *g, const struct exec_notice *n,
+                             const struct exec_image *image)
+{
+    if (exec_notice_answer(n, g->listener_fd, 0)) {
+        g->log.n_unverified++;
+        exec_log_add(&g->log, image->names.v[0]);
+    }
+}
+
+/* A process that a debugger in the box holds cannot be verified. */
+static void go_on_traced(struct exec_gate *g, const struct exec_notice *n,
+                         const struct exec_image *image, int why)
+{
+    if (why == ESRCH || !exec_notice_lives(n, g->listener_fd))
+        return;
+    if (is_traced(n->tid) && g->config->may_debug) {
+        go_on_unverified(g, n, image);
+        return;
+    }
+    if (may_note(g))
+        records_note(g->records, "%s was not started: %s", image->names.v[0],
+                     is_traced(n->tid) ? "a debugger in the box holds the process, so the gate "
+                                         "cannot verify it (gate.debugger=true allows that)"
+                                       : strerror(why));
+    refuse(g, n, EPERM);
+}
+
+/*
+ * To seize a thread the kernel takes the lock that another exec of the same process holds while it
+ * waits for this one's tracer to reap: the keeper. So a process has one exec under way at a time.
+ */
+static void put_off(struct exec_gate *g, const struct exec_notice *n, struct exec_image *image)
+{
+    g->put_off = xreallocarray(g->put_off, g->n_put_off + 1, sizeof *g->put_off);
+    g->put_off[g->n_put_off++] = (struct exec_put_off){.notice = *n, .image = *image};
+    *image = (struct exec_image)EXEC_IMAGE_INIT;
+}
+
+static void go_on(struct exec_gate *g, const struct exec_notice *n, struct exec_image *image)
+{
+    if (!g->is_verified) {
+        go_on_unverified(g, n, image);
+        return;
+    }
+    if (exec_trace_has_sibling(&g->trace, n->tid)) {
+        put_off(g, n, image);
+        return;
+    }
+    int why = exec_trace_seize(&g->trace, n->tid, image);
+    if (why)
+        go_on_traced(g, n, image, why);
+    else
+        exec_trace_answered(&g->trace, n->tid, exec_notice_answer(n, g->listener_fd, 0));
+}
+
+/* One exec while it is looked at. */
+struct look {
+    struct exec_notice notice;
+    struct exec_args args;
+    struct exec_image image;
+    struct exec_origin origin;
+    char cwd[PATH_MAX];
+};
+
+static void look_done(struct look *k)
+{
+    exec_args_release(&k->args);
+    exec_image_release(&k->image);
+    exec_origin_release(&k->origin);
+}
+
+/* The box's root, as the first caller sees it: pid 1 itself cannot be looked at. */
+static bool open_root(struct exec_gate *g, pid_t tid)
+{
+    char root[64];
+    if (g->root_fd >= 0)
+        return true;
+    exec_family_start(&g->family, g->family.init_pid, tid);
+    snprintf(root, sizeof root, "/proc/%d/root", (int)tid);
+    g->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return g->root_fd >= 0;
+}
+
+static int look_at(struct look *k, struct exec_gate *g)
+{
+    const struct exec_notice *n = &k->notice;
+    if (!open_root(g, n->tid))
+        return EACCES;
+    const struct exec_place place = {g->root_fd, n->tid, n->dirfd};
+    int why = exec_args_read(&k->args, n->tid, n->path, n->argv);
+    if (!why)
+        why = exec_image_of(&k->image, &place, &k->args, n->flags);
+    return why;
+}
+
+static void read_cwd(struct look *k)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/%d/cwd", (int)k->notice.tid);
+    ssize_t len = readlink(link, k->cwd, sizeof k->cwd - 1);
+    k->cwd[len > 0 ? len : 0] = '\0';
+}
+
+static void deny(struct exec_gate *g, struct look *k, const struct judgement *j)
+{
+    struct err err = ERR_INIT;
+    AUTO_EXEC_RECORD struct exec_record record = EXEC_RECORD_INIT;
+    read_cwd(k);
+    refuse(g, &k->notice, EACCES);
+    if (!may_note(g))
+        return;
+    exec_record_make(&record, g->config, g->records, &k->image, &k->args, k->cwd,
+                     &k->origin.parents);
+    json_t *body = exec_record_body(&record, j);
+    jx_set_str(body, "verdict", "deny");
+    bool is_kept = records_add(g->records, "decided", body, &err);
+    (void)is_kept; /* it is refused, with or without a record */
+}
+
+static void ask(struct exec_gate *g, struct look *k, const struct judgement *j)
+{
+    AUTO_EXEC_RECORD struct exec_record record = EXEC_RECORD_INIT;
+    read_cwd(k);
+    exec_record_make(&record, g->config, g->records, &k->image, &k->args, k->cwd,
+                     &k->origin.parents);
+    if (!exec_notice_lives(&k->notice, g->listener_fd))
+        return;
+    if (exec_wait_remembers(&g->wait, record.action))
+        go_on(g, &k->notice, &k->image);
+    else if (!exec_wait_ask(&g->wait, &k->notice, &k->image, &record, j))
+        refuse(g, &k->notice, EAGAIN);
+}
+
+static void judge(struct exec_gate *g, struct look *k)
+{
+    struct judgement j = {0};
+    if (g->config->exec == EXEC_ASK)
+        exec_origin_of(&k->origin, &g->family, k->notice.tid);
+    if (!exec_notice_lives(&k->notice, g->listener_fd))
+        return; /* all of the above may have been another's */
+    exec_judge(&j, g->rules, g->config->exec, g->config->agent, &k->image.names, k->origin.is_own);
+    switch (j.verdict) {
+    case VERDICT_ALLOW:
+        go_on(g, &k->notice, &k->image);
+        break;
+    case VERDICT_DENY:
+        deny(g, k, &j);
+        break;
+    case VERDICT_ASK:
+        ask(g, k, &j);
+        break;
+    }
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    struct exec_gate *g = poll->data;
+    (void)events;
+    for (int i = 0; status == 0 && i < EXEC_BATCH && g->is_polling; i++) {
+        __attribute__((cleanup(look_done))) struct look k = {
+            .args = EXEC_ARGS_INIT, .image = EXEC_IMAGE_INIT, .origin = EXEC_ORIGIN_INIT};
+        if (!exec_notice_take(&k.notice, g->listener_fd))
+            return;
+        int why = look_at(&k, g);
+        if (why)
+            exec_notice_answer(&k.notice, g->listener_fd, why);
+        else
+            judge(g, &k);
+    }
+}
+
+static bool wait_lives(void *arg, const struct exec_notice *n)
+{
+    const struct exec_gate *g = arg;
+    return exec_notice_lives(n, g->listener_fd);
+}
+
+static void wait_allow(void *arg, const struct exec_notice *n, struct exec_image *image)
+{
+    go_on(arg, n, image);
+}
+
+static void wait_refuse(void *arg, const struct exec_notice *n)
+{
+    refuse(arg, n, EACCES);
+}
+
+static const struct exec_wait_ops wait_ops = {
+    .lives = wait_lives, .allow = wait_allow, .refuse = wait_refuse};
+
+void exec_gate_init(struct exec_gate *g, uv_loop_t *loop, const struct keep_config *config,
+                    const struct policy *rules, struct records *records)
+{
+    *g = (struct exec_gate){
+        .config = config, .rules = rules, .records = records, .listener_fd = -1, .root_fd = -1};
+    g->layer.state = LAYER_UNAVAILABLE;
+    snprintf(g->layer.reason, sizeof g->layer.reason, "off (gate.exec, --exec)");
+    g->poll.loop = loop;
+    exec_log_init(&g->log, loop, records);
+    exec_wait_init(&g->wait, loop, &wait_ops, g, records, config->exec_deadline_ms);
+}
+
+/* Yama's strictest setting lets nobody trace; the others let the owner of the user namespace. */
+static bool is_tracing_off(void)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct err absent = ERR_INIT;
+    return fs_read_file(&text, AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope", EXEC_STATUS_BYTES,
+                        &absent) &&
+           text.ptr[0] == '3';
+}
+
+static void set_layer(struct exec_gate *g)
+{
+    const char *reason = "";
+    if (g->config->is_exec_unverified)
+        reason = "verification left out on request";
+    else if (is_tracing_off())
+        reason = "execs are seen, but a race may change them: kernel.yama.ptrace_scope is 3, which "
+                 "lets nobody verify";
+    g->is_verified = !reason[0];
+    g->layer.state = g->is_verified ? LAYER_ACTIVE : LAYER_DEGRADED;
+    snprintf(g->layer.reason, sizeof g->layer.reason, "%s", reason);
+}
+
+bool exec_gate_listen(struct exec_gate *g, pid_t init_pid, const struct box_msg *msg,
+                      struct err *err)
+{
+    g->listener_fd = msg->fd;
+    g->family.init_pid = init_pid;
+    if (msg->fd < 0) {
+        snprintf(g->layer.reason, sizeof g->layer.reason, "%.*s", (int)sizeof g->layer.reason - 1,
+                 msg->error.text);
+        if (!g->config->is_exec_required)
+            return true;
+        return err_set(err, ERR_LAYER, "execs cannot be gated: %s", msg->error.text);
+    }
+    snprintf(g->layer.mechanism, sizeof g->layer.mechanism, "%s, seccomp listener%s",
+             exec_policy_name(g->config->exec), msg->status ? "" : " (interruptible)");
+    set_layer(g);
+    if (!g->is_verified && g->config->is_exec_required)
+        return err_set(err, ERR_LAYER, "execs cannot be gated: %s", g->layer.reason);
+    int status = uv_poll_init(g->poll.loop, &g->poll, g->listener_fd);
+    if (status != 0)
+        return err_sys(err, -status, "cannot listen to the box's execs");
+    g->poll.data = g;
+    g->is_polling = true;
+    uv_poll_start(&g->poll, UV_READABLE, on_readable);
+    return true;
+}
+
+static void on_raced(struct exec_gate *g, const struct exec_image *image)
+{
+    g->log.n_raced++;
+    if (may_note(g))
+        records_note(g->records,
+                     "an exec of %s was killed: by the time it began it was another program or had "
+                     "other arguments",
+                     image->names.n ? image->names.v[0] : "an unknown program");
+}
+
+/* Those that were put off, once an exec of somebody is over. */
+static void retry(struct exec_gate *g)
+{
+    size_t n = g->n_put_off;
+    struct exec_put_off *all = g->put_off;
+    g->put_off = NULL;
+    g->n_put_off = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (exec_notice_lives(&all[i].notice, g->listener_fd))
+            go_on(g, &all[i].notice, &all[i].image);
+        exec_image_release(&all[i].image);
+    }
+    free(all);
+}
+
+void exec_gate_event(struct exec_gate *g, pid_t pid, int status)
+{
+    AUTO_EXEC_IMAGE struct exec_image image = EXEC_IMAGE_INIT;
+    switch (exec_trace_event(&g->trace, pid, status, &image)) {
+    case EXEC_BEGAN:
+        if (g->config->exec == EXEC_ASK)
+            exec_family_begun(&g->family, pid);
+        exec_log_add(&g->log, image.names.v[0]);
+        break;
+    case EXEC_RACED:
+        on_raced(g, &image);
+        break;
+    case EXEC_NONE:
+    case EXEC_FAILED:
+    case EXEC_GONE:
+        break;
+    }
+    if (g->n_put_off > 0)
+        retry(g);
+}
+
+static void stop_polling(struct exec_gate *g)
+{
+    if (!g->is_polling)
+        return;
+    g->is_polling = false;
+    uv_poll_stop(&g->poll);
+    uv_close((uv_handle_t *)&g->poll, NULL);
+}
+
+void exec_gate_ended(struct exec_gate *g)
+{
+    if (g->is_ended)
+        return;
+    g->is_ended = true;
+    stop_polling(g);
+    exec_wait_close(&g->wait);
+    exec_log_finish(&g->log, exec_policy_name(g->config->exec));
+    exec_log_close(&g->log);
+}
+
+void exec_gate_close(struct exec_gate *g)
+{
+    stop_polling(g);
+    exec_wait_close(&g->wait);
+    exec_log_close(&g->log);
+}
+
+void exec_gate_release(struct exec_gate *g)
+{
+    auto_fd_(&g->listener_fd);
+    auto_fd_(&g->root_fd);
+    exec_trace_release(&g->trace);
+    for (size_t i = 0; i < g->n_put_off; i++)
+        exec_image_release(&g->put_off[i].image);
+    free(g->put_off);
+    exec_wait_release(&g->wait);
+    exec_log_release(&g->log);
+}

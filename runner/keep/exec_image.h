@@ -1,0 +1,39 @@
+/*
+ * exec_image: what an exec would start, judged by the files and not by their names: the program
+ * itself, the interpreters of a script up to the one that is a binary, the program that a dynamic
+ * loader is told to load.
+ *
+ * From that follows what the kernel must show once it has done the exec: the executable's inode and
+ * the argument bytes (exec_trace compares both).
+ */
+#ifndef KEEP_EXEC_IMAGE_H
+#define KEEP_EXEC_IMAGE_H
+
+#include <stdbool.h>
+#include "runner/base/digest.h"
+#include "runner/base/strv.h"
+#include "runner/keep/exec_args.h"
+#include "runner/keep/exec_resolve.h"
+
+struct exec_image {
+    /* Programs by name: as found, as called, then interpreters or what the loader loads. */
+    struct strv names;
+    bool is_runnable; /* false: no native binary at the end of it; the kernel is to refuse it */
+    dev_t dev;
+    ino_t ino;         /* of the executable at the end */
+    size_t args_bytes; /* of all arguments, each with its NUL, and their digest */
+    char args_digest[DIGEST_HEX_SIZE];
+};
+#define EXEC_IMAGE_INIT    \
+    {                      \
+        .names = STRV_INIT \
+    }
+#define AUTO_EXEC_IMAGE __attribute__((cleanup(exec_image_release)))
+void exec_image_release(struct exec_image *image);
+
+/* flags: execveat(2)'s. Returns 0, else the errno for the caller. A file that the keeper may not
+ * read (mode 0111 of another user) is EACCES: nothing could be said about it. */
+int exec_image_of(struct exec_image *ret, const struct exec_place *place,
+                  const struct exec_args *args, int flags);
+
+#endif
