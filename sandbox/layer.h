@@ -27,7 +27,7 @@ enum layer_state { LAYER_UNAVAILABLE, LAYER_DEGRADED, LAYER_ACTIVE };
 struct layer_status {
     enum layer_state state;
     char mechanism[48]; /* "Landlock ABI 7", "cgroup v1 memory, pids" */
-    char reason[160];   /* why not active, and what to do; "" when active */
+    char reason[240];   /* why not active, and what to do; "" when active */
 };
 
 struct layer_report {

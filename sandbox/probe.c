@@ -144,8 +144,11 @@ static char *prove(struct probe *p, enum layer_id id)
         return xstrdup("no box could be started");
     }
     if (strcmp(got, t->expected) != 0) {
-        AUTO_FREE char *reason = xasprintf("%s came out as %s", t->what, got);
-        set_failed(&p->report.layer[id], reason);
+        struct layer_status *status = &p->report.layer[id];
+        AUTO_FREE char *reason = status->state == LAYER_ACTIVE
+                                     ? xasprintf("%s came out as %s", t->what, got)
+                                     : xstrdup(status->reason); /* the launcher knows why */
+        set_failed(status, reason);
         return xasprintf("%s: %s, where %s was expected", t->what, got, t->expected);
     }
     AUTO_FREE char *control = id == LAYER_USER

@@ -1,31 +1,16 @@
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "runner/attempt/account.h"
 #include "runner/attempt/attempt.h"
-#include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/escape.h"
+#include "runner/cmd/facts.h"
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_doctor.h"
 #include "sandbox/probe.h"
-
-/* WSL2 and containers are Linux with another set of limits, so they are named. */
-static char *platform(void)
-{
-    struct utsname name;
-    if (uname(&name) != 0)
-        return xstrdup("Linux");
-    bool is_wsl = strstr(name.release, "icrosoft") != NULL;
-    bool is_container = fs_exists("/.dockerenv") || fs_exists("/run/.containerenv");
-    return xasprintf("Linux %s %s%s", name.release, name.machine,
-                     is_wsl         ? " (WSL2)"
-                     : is_container ? " (in a container)"
-                                    : "");
-}
 
 /* Each layer tried in real boxes, as the account that boxes of this Headgate have. */
 static bool prove_layers(json_t **ret, struct layer_report *ret_report, const struct config *config,
@@ -84,7 +69,7 @@ static bool doctor(char **argv, struct err *err)
     AUTO_PATHS struct paths paths = {0};
     AUTO_CONFIG struct config *config = NULL;
     AUTO_BUF struct buf why = BUF_INIT, text = BUF_INIT;
-    AUTO_FREE char *name = platform();
+    AUTO_FREE char *name = facts_platform();
     AUTO_JSON json_t *result = NULL;
     struct layer_report report;
     struct print p;
@@ -99,6 +84,7 @@ static bool doctor(char **argv, struct err *err)
     if (!prove_layers(&result, &report, config, err))
         return false;
     jx_set_str(result, "platform", name);
+    jx_set(result, "facts", facts_of_host(&report));
     jx_set_str(result, "ladder", ladder_name(attempt_default_ladder(&report, &why)));
     jx_set_str(result, "ladder_why", why.ptr);
     out_print(&p);

@@ -5,6 +5,25 @@
 #include "runner/base/mem.h"
 #include "runner/cmd/print_attempts.h"
 
+static void print_facts(struct buf *out, const struct print *p, const json_t *facts)
+{
+    const json_t *fact;
+    size_t i;
+    json_array_foreach(facts, i, fact)
+    {
+        const char *advice = jx_str(fact, "advice", "");
+        buf_adds(out, "  ");
+        print_text(out, p, PRINT_BOLD, jx_str(fact, "name", "?"));
+        buf_adds(out, ": ");
+        print_text(out, p, *advice ? PRINT_YELLOW : PRINT_PLAIN, jx_str(fact, "value", "?"));
+        if (*advice) {
+            buf_adds(out, "; ");
+            print_text(out, p, PRINT_PLAIN, advice);
+        }
+        buf_addch(out, '\n');
+    }
+}
+
 void print_doctor(struct buf *out, const struct print *p, const json_t *report)
 {
     const json_t *layers = jx_arr(report, "layers");
@@ -17,7 +36,8 @@ void print_doctor(struct buf *out, const struct print *p, const json_t *report)
     print_text(out, p, PRINT_BOLD, jx_str(report, "ladder", "?"));
     buf_adds(out, ", ");
     print_text(out, p, PRINT_PLAIN, jx_str(report, "ladder_why", ""));
-    buf_adds(out, "\nmacOS, Windows: not built, not enforced\n");
+    buf_adds(out, "\nthis host:\n");
+    print_facts(out, p, jx_arr(report, "facts"));
 }
 
 void print_escapes(struct buf *out, const struct print *p, const json_t *report)

@@ -48,7 +48,8 @@ static bool explain_no_namespaces(int why, struct err *err)
     else if (why == ENOSPC || why == EUSERS)
         err_prefix(err, "the limit of namespaces is used up; raise user.max_user_namespaces");
     else if (why == ENOSYS)
-        err_prefix(err, "this process is in a sandbox already, whose filter refuses namespaces");
+        err_prefix(err, "this process is in a sandbox already, whose filter refuses namespaces; "
+                        "start a container with --security-opt seccomp=unconfined");
     else if (why == EPERM)
         err_prefix(err, "this system does not allow user namespaces; see `headgate doctor`");
     return false;

@@ -92,13 +92,13 @@ static void sums_up_a_run(void **state)
 static void heads_a_run(void **state)
 {
     (void)state;
-    AUTO_JSON json_t *created =
-        parse("{\"run\":3,\"attempts\":[{},{}],\"n\":2500,\"rung\":\"edits\",\"rung_why\":\"no seccomp\","
-              "\"base\":{\"oid\":\"0123456789abcdef\",\"ref\":\"main\",\"subject\":\"s\"},"
-              "\"network\":\"off\",\"jobs\":2,\"layers\":["
-              "{\"name\":\"user\",\"state\":\"active\",\"mechanism\":\"m\",\"reason\":\"\"},"
-              "{\"name\":\"seccomp\",\"state\":\"unavailable\",\"mechanism\":\"\",\"reason\":\"old "
-              "kernel\"}]}");
+    AUTO_JSON json_t *created = parse(
+        "{\"run\":3,\"attempts\":[{},{}],\"n\":2500,\"rung\":\"edits\",\"rung_why\":\"no seccomp\","
+        "\"base\":{\"oid\":\"0123456789abcdef\",\"ref\":\"main\",\"subject\":\"s\"},"
+        "\"network\":\"off\",\"jobs\":2,\"layers\":["
+        "{\"name\":\"user\",\"state\":\"active\",\"mechanism\":\"m\",\"reason\":\"\"},"
+        "{\"name\":\"seccomp\",\"state\":\"unavailable\",\"mechanism\":\"\",\"reason\":\"old "
+        "kernel\"}]}");
     AUTO_BUF struct buf out = BUF_INIT;
     print_run_header(&out, &wide, created);
     assert_string_equal(out.ptr,
@@ -137,7 +137,8 @@ static const char calls_json[] =
     "\"Bash\","
     "\"args\":{\"command\":\"git "
     "push\\n--force\",\"timeout\":5},\"cwd\":\"/w\",\"asked_ms\":990000,"
-    "\"deadline_ms\":1050000,\"digest\":\"ab\",\"why\":\"floor\",\"reason\":\"git push would publish\"},"
+    "\"deadline_ms\":1050000,\"digest\":\"ab\",\"why\":\"floor\",\"reason\":\"git push would "
+    "publish\"},"
     "{\"id\":\"c11\",\"attempt\":\"3.1\",\"state\":\"consumed\",\"tool\":\"Read\",\"args\":{\"x\":["
     "1]},"
     "\"asked_ms\":980000,\"decided_by\":\"ann (shell, pid 7)\",\"why\":\"person\","
@@ -152,11 +153,12 @@ static void lists_calls(void **state)
     AUTO_JSON json_t *calls = parse(calls_json);
     AUTO_BUF struct buf out = BUF_INIT, none = BUF_INIT;
     print_calls(&out, &narrow, calls);
-    assert_string_equal(out.ptr,
-                        "CALL  ATTEMPT  STATE     ASKED  LEFT  WHY     WHAT\n"
-                        "c12   3.1      pending   10s    50s   floor   Bash: git push\\n--force (git push…\n"
-                        "c11   3.1      approved  20s          person  Read: {\"x\":[1]}\n"
-                        "c10   3.1      denied    30s          floor   Bash: sudo x (not here)\n");
+    assert_string_equal(
+        out.ptr,
+        "CALL  ATTEMPT  STATE     ASKED  LEFT  WHY     WHAT\n"
+        "c12   3.1      pending   10s    50s   floor   Bash: git push\\n--force (git push…\n"
+        "c11   3.1      approved  20s          person  Read: {\"x\":[1]}\n"
+        "c10   3.1      denied    30s          floor   Bash: sudo x (not here)\n");
     AUTO_JSON json_t *empty = json_array();
     print_calls(&none, &narrow, empty);
     assert_string_equal(none.ptr, "nothing waits\n");
@@ -172,8 +174,8 @@ static void shortens_paths_below_the_folder(void **state)
                  {"/w/tree/", "Edit: ./"}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_BUF struct buf out = BUF_INIT;
-        AUTO_JSON json_t *call = json_pack("{s:s, s:s, s:{s:s}}", "tool", "Edit", "worktree", "/w/tree",
-                                           "args", "file_path", cases[i].path);
+        AUTO_JSON json_t *call = json_pack("{s:s, s:s, s:{s:s}}", "tool", "Edit", "worktree",
+                                           "/w/tree", "args", "file_path", cases[i].path);
         print_call_line(&out, call);
         assert_string_equal(out.ptr, cases[i].line);
     }
@@ -222,11 +224,12 @@ static void traces_in_time_order(void **state)
     AUTO_JSON json_t *calls = parse(calls_json);
     AUTO_BUF struct buf out = BUF_INIT;
     print_trace(&out, &wide, calls);
-    assert_string_equal(
-        out.ptr, "TIME      CALL  AGENT     DECISION         WHAT\n"
-        "00:16:10  c10             denied (floor)   Bash: sudo x (not here)\n"
-        "00:16:20  c11   explorer  approved by ann  Read: {\"x\":[1]}\n"
-        "00:16:30  c12             asks (floor)     Bash: git push\\n--force (git push would publish)\n");
+    assert_string_equal(out.ptr,
+                        "TIME      CALL  AGENT     DECISION         WHAT\n"
+                        "00:16:10  c10             denied (floor)   Bash: sudo x (not here)\n"
+                        "00:16:20  c11   explorer  approved by ann  Read: {\"x\":[1]}\n"
+                        "00:16:30  c12             asks (floor)     Bash: git push\\n--force (git "
+                        "push would publish)\n");
 }
 
 static void colours_only_when_told(void **state)
@@ -318,14 +321,35 @@ static void prints_the_doctor(void **state)
         "{\"platform\":\"Linux 6.1\",\"ladder\":\"auto\",\"ladder_why\":\"all hold\",\"layers\":["
         "{\"name\":\"user\",\"state\":\"active\",\"mechanism\":\"user namespace\",\"reason\":\"\"},"
         "{\"name\":\"limits\",\"state\":\"degraded\",\"mechanism\":\"rlimits\",\"reason\":\"no "
-        "cgroup\"}]}");
+        "cgroup\"}],\"facts\":[{\"name\":\"kernel\",\"value\":\"6.1\",\"advice\":\"\"},"
+        "{\"name\":\"procfs\",\"value\":\"covered\",\"advice\":\"uncover it\"}]}");
     AUTO_BUF struct buf out = BUF_INIT;
     print_doctor(&out, &narrow, report);
     assert_string_equal(out.ptr, "Linux 6.1; layers of a box: 1 active, limits degraded\n"
                                  "  user      active       user namespace\n"
                                  "  limits    degraded     rlimits; no cgroup\n"
                                  "ladder without --ladder: auto, all hold\n"
-                                 "macOS, Windows: not built, not enforced\n");
+                                 "this host:\n"
+                                 "  kernel: 6.1\n"
+                                 "  procfs: covered; uncover it\n");
+}
+
+static void prints_escapes(void **state)
+{
+    (void)state;
+    AUTO_JSON json_t *report =
+        parse("{\"attempts\":[{\"id\":\"N01a\",\"what\":\"a user namespace\",\"layer\":\"seccomp\","
+              "\"result\":\"contained\",\"got\":\"EPERM\",\"control\":\"escapes\",\"tries\":1,"
+              "\"proven\":true},{\"id\":\"W01a\",\"what\":\"a port\",\"layer\":\"net\",\"result\":"
+              "\"escaped\",\"got\":\"ok\",\"control\":\"escapes\",\"tries\":20,\"proven\":true}]}");
+    AUTO_BUF struct buf out = BUF_INIT;
+    print_escapes(&out, &narrow, report);
+    assert_string_equal(
+        out.ptr, "ID    ATTEMPT           HELD BY  RESULT            TRIES  CONTROL\n"
+                 "N01a  a user namespace  seccomp  contained: EPERM  1      escapes\n"
+                 "W01a  a port            net      escaped: ok       20     escapes\n"
+                 "2 attempts; 1 contained, of these 1 proven: the same comes through without what "
+                 "holds it\n");
 }
 
 int main(void)
@@ -346,6 +370,7 @@ int main(void)
         cmocka_unit_test(prints_the_gate),
         cmocka_unit_test(prints_merges_and_cleaning),
         cmocka_unit_test(prints_the_doctor),
+        cmocka_unit_test(prints_escapes),
     };
     setenv("TZ", "UTC", 1);
     tzset();

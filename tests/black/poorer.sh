@@ -1,0 +1,107 @@
+#!/bin/sh
+# Hosts that allow less (tests/fake/poorhost.c): each is named by doctor with what to do, nothing starts with less
+# than was asked for, and what cannot be had at all ends `run` with status 4 and the sentence.
+. "$(dirname "$0")/../lib.sh"
+
+POOR=$BIN/../tests/poorhost
+[ -x "$POOR" ] || skip "poorhost was not built"
+make_repo "$WORLD/repo"
+cd "$WORLD/repo"
+
+# on KIND COMMAND...: as on such a host; a skip of that kind where even that is not allowed here.
+on() {
+    kind=$1
+    shift
+    "$POOR" "$kind" -- "$@"
+}
+can() {
+    if "$POOR" "$1" -- true 2>"$WORLD/poor.err"; then return 0; fi
+    echo "skipped: $1: $(cat "$WORLD/poor.err")"
+    return 1
+}
+report() { on "$1" headgate doctor --json >"$WORLD/$1.json" 2>"$WORLD/$1.err" || :; }
+layer() { jq -r --arg l "$2" ".layers[] | select(.name == \$l) | .$3" "$WORLD/$1.json"; }
+fact() { jq -r --arg f "$2" ".facts[] | select(.name == \$f) | .$3" "$WORLD/$1.json"; }
+
+# no_box KIND PATTERN: nothing starts, and the sentence is the same everywhere.
+no_box() {
+    can "$1" || return 0
+    report "$1"
+    check_equal "$1: every layer is unavailable" unavailable \
+        "$(jq -r '[.layers[].state] | unique | join(" ")' "$WORLD/$1.json")"
+    check_equal "$1: and not called proved" 0 "$(jq '[.layers[] | select(.proof | test("without the layer: "))] | length' "$WORLD/$1.json")"
+    layer "$1" user reason >"$WORLD/reason"
+    check_has "$1: doctor says why" "$2" "$WORLD/reason"
+    check_equal "$1: the ladder is not the widest" edits "$(jq -r .ladder "$WORLD/$1.json")"
+    check_status 4 "$1: a required layer" on "$1" headgate doctor --require user
+    check_status 4 "$1: run refuses" on "$1" headgate run -p task -- true
+    check_has "$1: and says why" "$2" "$OUT"
+    headgate serve --stop >/dev/null 2>&1 || :
+    check_status 125 "$1: box refuses" on "$1" headgate box -- true
+    check_has "$1: with the sentence" "$2" "$OUT"
+    check_equal "$1: nothing ran" '' "$(headgate ls --json 2>/dev/null | jq -r '.attempts[] | select(.outcome == "ok") | .id')"
+    headgate serve --stop >/dev/null 2>&1 || :
+}
+
+no_box docker 'seccomp=unconfined'
+no_box no-userns 'does not allow user namespaces|user namespaces'
+if [ "$(id -u)" != 0 ]; then no_box userns-limit 'max_user_namespaces'; fi
+no_box covered-proc 'procfs of the box.s own.*systempaths=unconfined'
+if can covered-proc; then
+    check_equal 'a covered procfs is a fact' 'covered in part' "$(fact covered-proc procfs value)"
+fi
+
+# Landlock by ABI: what is missing is named, and asking for it ends the start.
+for abi in 1 2 3 4 5; do
+    can landlock-$abi || continue
+    report landlock-$abi
+    check_equal "Landlock $abi: degraded" "degraded Landlock ABI $abi" \
+        "$(layer landlock-$abi landlock state) $(layer landlock-$abi landlock mechanism)"
+    check_has "Landlock $abi: says what is missing" 'before Linux 6.12' "$WORLD/landlock-$abi.json"
+    check_equal "Landlock $abi: and is proved as far as it goes" true \
+        "$(layer landlock-$abi landlock proof | jq -R 'test("EACCES; without the layer: ok")')"
+    check_status 4 "Landlock $abi: required" on landlock-$abi headgate doctor --require landlock
+done
+if can landlock-6; then
+    report landlock-6
+    check_equal 'Landlock 6: whole' active "$(layer landlock-6 landlock state)"
+fi
+for kind in landlock-none landlock-off; do
+    can $kind || continue
+    report $kind
+    check_equal "$kind: unavailable" unavailable "$(layer $kind landlock state)"
+    layer $kind landlock reason >"$WORLD/reason"
+    check_has "$kind: with a reason and a remedy" 'lsm= list|Linux 5.13' "$WORLD/reason"
+    check_status 125 "$kind: a box that requires it" on $kind headgate box --require landlock -- true
+    check_status 0 "$kind: one that does not" on $kind headgate box -- true
+    check_status 4 "$kind: run --require" on $kind headgate run --require landlock -p task -- true
+    check_has "$kind: names the layer" 'landlock' "$OUT"
+    headgate serve --stop >/dev/null 2>&1 || :
+done
+
+# A listener that somebody else has: no exec can be asked about.
+if can notify-taken; then
+    report notify-taken
+    check_equal 'a taken listener is told' taken "$(fact notify-taken 'seccomp notification' value)"
+    fact notify-taken 'seccomp notification' advice >"$WORLD/reason"
+    check_has 'with what it means' 'no exec can be asked about' "$WORLD/reason"
+fi
+
+# No cgroup to make groups in.
+if can no-cgroups; then
+    report no-cgroups
+    check_equal 'no cgroups: limits are degraded' degraded "$(layer no-cgroups limits state)"
+    layer no-cgroups limits reason >"$WORLD/reason"
+    check_has 'no cgroups: with a remedy' 'Delegate=yes' "$WORLD/reason"
+    check_status 4 'no cgroups: required' on no-cgroups headgate doctor --require limits
+    check_status 4 'no cgroups: run --require' on no-cgroups headgate run --require limits -p task -- true
+    check_has 'no cgroups: names the layer' 'limits' "$OUT"
+    headgate serve --stop >/dev/null 2>&1 || :
+fi
+
+# And here, as it is.
+headgate doctor --json >"$WORLD/here.json"
+check_equal 'facts are told' true "$(jq '[.facts[].name] | contains(["kernel", "host", "procfs", "Landlock ABI", "cgroups", "seccomp notification", "Yama ptrace_scope", "user.max_user_namespaces"])' "$WORLD/here.json")"
+check_equal 'other systems by what they are' 'not built, not enforced' "$(jq -r '.facts[] | select(.name == "macOS, Windows") | .value' "$WORLD/here.json")"
+
+exit "$FAILED"
