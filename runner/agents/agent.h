@@ -21,6 +21,7 @@ struct agent_start {
     const char *home_inside;
     const char *worktree;
     const char *hook_inside;    /* path of headgate-hook inside the box */
+    const char *gate_inside;    /* path of the gate's socket inside the box */
     const struct strv *caller_env; /* the person's environment (allow-listed names only are passed by the profile) */
     const struct config *config;
     const char *agent_name;     /* as the person named it */

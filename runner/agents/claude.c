@@ -20,17 +20,33 @@
 /* The longest that the client waits for the hook; the keeper's own deadline is shorter. */
 enum { HOOK_TIMEOUT_S = 86400 };
 
-static json_t *managed_settings(const char *hook_inside)
+/* What settings of a home or a project could set to make the hook's shell, or the hook, somebody else's: the client
+ * reads them anew while it runs (seen with 2.1.332), and the managed value wins. */
+static const char *const pinned_empty[] = {
+    "BASH_ENV", "CLAUDE_CODE_SHELL", "CLAUDE_CODE_SHELL_PREFIX", "CLAUDE_CODE_SIMPLE", "ENV", "LD_AUDIT",
+    "LD_LIBRARY_PATH", "LD_PRELOAD",
+};
+
+static json_t *pinned_environment(const struct agent_start *start)
+{
+    json_t *env = json_object();
+    for (size_t i = 0; i < ARRAY_LEN(pinned_empty); i++)
+        jx_set_str(env, pinned_empty[i], "");
+    jx_set_str(env, "HEADGATE_GATE", start->gate_inside);
+    return env;
+}
+
+static json_t *managed_settings(const struct agent_start *start)
 {
     AUTO_FREE char *command = xasprintf(
-        "%s --agent claude || { echo 'headgate: the gate could not answer; the call is denied' >&2; "
+        "%s --agent claude --socket %s || { echo 'headgate: the gate could not answer; the call is denied' >&2; "
         "exit 2; }",
-        hook_inside);
+        start->hook_inside, start->gate_inside);
     return json_pack(
-        "{s:b, s:s, s:b, s:{s:[{s:s, s:[{s:s, s:s, s:i, s:s}]}]}}", "allowManagedHooksOnly", 1,
-        "disableBypassPermissionsMode", "disable", "includeCoAuthoredBy", 0, "hooks", "PreToolUse",
-        "matcher", "*", "hooks", "type", "command", "command", command, "timeout", HOOK_TIMEOUT_S,
-        "onFailure", "block");
+        "{s:b, s:s, s:b, s:o, s:{s:[{s:s, s:[{s:s, s:s, s:i, s:s}]}]}}", "allowManagedHooksOnly", 1,
+        "disableBypassPermissionsMode", "disable", "includeCoAuthoredBy", 0, "env", pinned_environment(start),
+        "hooks", "PreToolUse", "matcher", "*", "hooks", "type", "command", "command", command, "timeout",
+        HOOK_TIMEOUT_S, "onFailure", "block");
 }
 
 /* What the first start would ask a person: answered once in the private home. */
@@ -67,7 +83,7 @@ static bool install_gate(struct box_spec *spec, const struct agent_start *start,
 {
     AUTO_FREE char *folder = fs_join(start->dir, "claude-code");
     if (!fs_mkdirs(folder, 0755, err) ||
-        !write_json(folder, "managed-settings.json", managed_settings(start->hook_inside), 0644, err))
+        !write_json(folder, "managed-settings.json", managed_settings(start), 0644, err))
         return false;
     box_spec_bind(spec, folder, "/etc/claude-code", 0);
     return true;

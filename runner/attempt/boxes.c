@@ -212,6 +212,7 @@ static bool add_agent(struct box_spec *spec, const struct boxes *b, struct err *
         .home_inside = boxes_home(b),
         .worktree = b->tree->tree,
         .hook_inside = INSIDE_HOOK,
+        .gate_inside = INSIDE_GATE,
         .caller_env = &b->spec->env,
         .config = b->config,
         .agent_name = b->spec->agent,
@@ -239,6 +240,7 @@ bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
     set_limits(&spec, b);
     spec.cwd = b->spec->subdir[0] ? fs_join(b->tree->tree, b->spec->subdir) : xstrdup(b->tree->tree);
     spec.pty = b->spec->interactive;
+    spec.exec_notify = b->spec->exec != EXEC_OFF;
     if (spec.pty) /* whatever the person's is: what draws it is our own terminal */
         strv_env_set(&spec.env, "TERM", "xterm-256color");
     spec.cols = (uint16_t)(b->spec->cols > 0 ? b->spec->cols : 80);
