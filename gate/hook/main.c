@@ -10,6 +10,7 @@
 #include "gate/dialect.h"
 #include "gate/hook/exchange.h"
 #include "gate/hook/fatal.h"
+#include "gate/hook/tunnel.h"
 #include "runner/base/fs.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
@@ -32,6 +33,7 @@ static const char usage[] =
 struct options {
     const char *agent;
     const char *socket;
+    const char *connect;
     int64_t timeout_ms;
     bool help;
 };
@@ -46,7 +48,7 @@ static bool read_options(struct options *o, char **argv, const struct opt *table
     if (operands.n > 0)
         return err_set(err, ERR_USAGE, "'%s' is one word too many; see headgate-hook --help",
                        operands.v[0]);
-    if (!o->help && !o->socket)
+    if (!o->help && !o->connect && !o->socket)
         return err_set(err, ERR_USAGE,
                        "HEADGATE_GATE is not set, so there is no gate to ask; "
                        "it is set in every box of Headgate");
@@ -104,6 +106,8 @@ int main(int argc, char **argv)
          0, 0},
         {0, "timeout", OPT_INT, &o.timeout_ms, "MS", "deny after this time (default: wait)", 1,
          INT64_C(1000) * 86400 * 365},
+        {0, "connect", OPT_STRING, &o.connect, "HOST:PORT",
+         "instead: connect standard streams to a host through the box's proxy (for ssh)", 0, 0},
         {'h', "help", OPT_FLAG, &o.help, NULL, "show this text", 0, 0},
     };
     struct err err = ERR_INIT;
@@ -112,6 +116,12 @@ int main(int argc, char **argv)
         fatal(&err);
     if (o.help)
         return print_help(table, ARRAY_LEN(table), &err);
+    if (o.connect) {
+        const char *proxy = getenv("HEADGATE_PROXY");
+        if (!tunnel(proxy ? proxy : "", o.connect, &err))
+            fatal(&err);
+        return 0;
+    }
     if (o.timeout_ms > 0)
         fatal_after(o.timeout_ms);
     if (!answer(&status, &o, &err))

@@ -34,6 +34,8 @@ struct agent {
     const char *tested;        /* version that was tested, NULL */
     const char *output;        /* "lines" or "claude": how a keeper finds the last line to show */
     const char *const *needs_env; /* credentials that are passed when set, NULL-terminated */
+    const char *const *needs_hosts; /* listed when credentials are passed, NULL-terminated; NULL: none */
+    const char *url_env; /* a variable that points it to another server than those; NULL: none */
     /* Add argv, environment, seeded files and binds to spec. */
     bool (*prepare)(struct box_spec *spec, const struct agent_start *start, struct err *err);
 };

@@ -123,6 +123,8 @@ static const char *const credentials[] = {
     "ANTHROPIC_MODEL",   NULL,
 };
 
+static const char *const hosts[] = {"api.anthropic.com:443", NULL};
+
 static void add_environment(struct box_spec *spec, const struct agent_start *start)
 {
     for (size_t i = 0; credentials[i]; i++) {
@@ -159,5 +161,7 @@ const struct agent agent_claude = {
     .tested = "2.1.332",
     .output = "claude",
     .needs_env = credentials,
+    .needs_hosts = hosts,
+    .url_env = "ANTHROPIC_BASE_URL",
     .prepare = prepare,
 };

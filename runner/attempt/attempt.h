@@ -33,6 +33,7 @@ struct attempt_spec {
     enum ladder ladder;
     int64_t memory_bytes, pids, time_ms, output_bytes; /* 0: configured default */
     struct strv services; /* decimal ports of the host's loopback */
+    struct strv net;      /* listed hosts, patterns of gate/host.h */
     struct strv ro, rw;   /* further host paths */
     struct strv mask;     /* paths that are covered; one in the repository is that of the worktree */
     char *require;        /* layer list or NULL */

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "runner/agents/agent.h"
+#include "runner/attempt/way_out.h"
 #include "runner/attempt/claims.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
@@ -237,6 +238,7 @@ bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
     strv_push_all(&spec.listen_ports, strv_array(&b->spec->services));
     pass_environment(&spec, b);
     tell_environment(&spec, b);
+    way_out_show(&spec, &b->spec->services);
     set_limits(&spec, b);
     spec.cwd = b->spec->subdir[0] ? fs_join(b->tree->tree, b->spec->subdir) : xstrdup(b->tree->tree);
     spec.pty = b->spec->interactive;

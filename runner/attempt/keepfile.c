@@ -4,11 +4,13 @@
 #include <stdlib.h>
 
 #include "runner/agents/agent.h"
+#include "runner/attempt/way_out.h"
 #include "runner/base/fs.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
 
-enum { DEFAULT_GRACE_MS = 5000 };
+/* A held connection is given up by programs after a minute or two. */
+enum { DEFAULT_GRACE_MS = 5000, DEFAULT_NET_DEADLINE_MS = 60 * 1000 };
 /* Hooks of agents are told to wait a day; a person has an hour less. */
 static const int64_t default_deadline_ms = (int64_t)23 * 3600 * 1000;
 
@@ -20,6 +22,15 @@ static json_t *services_json(const struct strv *services)
         json_array_append_new(list, json_pack("{s:i, s:i}", "port", port, "target", port));
     }
     return list;
+}
+
+static json_t *proxy_json(const struct boxes *b)
+{
+    json_t *proxy = json_object();
+    jx_set_int(proxy, "port", way_out_port(&b->spec->services));
+    jx_set(proxy, "net", jx_from_strv(&b->spec->net));
+    jx_set_int(proxy, "deadline_ms", config_int(b->config, "gate.netdeadline", DEFAULT_NET_DEADLINE_MS));
+    return proxy;
 }
 
 static json_t *limits_json(const struct boxes *b, const struct box_spec *box)
@@ -59,6 +70,7 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
     jx_set_int(j, "grace_ms", config_int(b->config, "run.grace", DEFAULT_GRACE_MS));
     jx_set_int(j, "deadline_ms", config_int(b->config, "gate.deadline", default_deadline_ms));
     jx_set(j, "services", services_json(&s->services));
+    jx_set(j, "proxy", proxy_json(b));
     jx_set(j, "policy", policy_to_json(policy));
 
     AUTO_BUF struct buf text = BUF_INIT;

@@ -20,6 +20,7 @@ void attempt_spec_release(struct attempt_spec *s)
     strv_release(&s->command);
     strv_release(&s->env);
     strv_release(&s->services);
+    strv_release(&s->net);
     strv_release(&s->ro);
     strv_release(&s->rw);
     strv_release(&s->mask);
@@ -60,6 +61,7 @@ json_t *attempt_spec_json(const struct attempt_spec *s)
     jx_set_int(j, "time_ms", s->time_ms);
     jx_set_int(j, "output", s->output_bytes);
     jx_set(j, "services", jx_from_strv(&s->services));
+    jx_set(j, "net", jx_from_strv(&s->net));
     jx_set(j, "ro", jx_from_strv(&s->ro));
     jx_set(j, "rw", jx_from_strv(&s->rw));
     jx_set(j, "mask", jx_from_strv(&s->mask));
@@ -94,6 +96,7 @@ static void read_lists(struct attempt_spec *s, const json_t *j)
     jx_strv(&s->command, j, "command");
     jx_strv(&s->env, j, "env");
     jx_strv(&s->services, j, "services");
+    jx_strv(&s->net, j, "net");
     jx_strv(&s->ro, j, "ro");
     jx_strv(&s->rw, j, "rw");
     jx_strv(&s->mask, j, "mask");

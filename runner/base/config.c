@@ -36,6 +36,7 @@ static const struct {
     {"gate.ladder", VALUE_TEXT},
     {"gate.exec", VALUE_TEXT},
     {"gate.deadline", VALUE_INT},
+    {"gate.netdeadline", VALUE_INT},
     {"box.user", VALUE_TEXT},
     {"box.memory", VALUE_INT},
     {"box.pids", VALUE_INT},

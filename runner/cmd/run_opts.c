@@ -17,6 +17,7 @@ void run_opts_release(struct run_opts *o)
 {
     strv_release(&o->prompts);
     strv_release(&o->services);
+    strv_release(&o->net);
     strv_release(&o->ro);
     strv_release(&o->rw);
     strv_release(&o->mask);
@@ -110,6 +111,8 @@ bool run_opts_parse(struct run_opts *o, char **argv, struct err *err)
         {0, "engine", OPT_STRING, &o->engine, "E", "overlay or checkout", 0, 0},
         {0, "require", OPT_STRING, &o->require, "LAYER,...",
          "refuse to start unless these layers are active", 0, 0},
+        {0, "net", OPT_LIST, &o->net, "HOST[:PORT]",
+         "let the box reach this host without asking (443 and 80); may repeat", 0, 0},
         {0, "service", OPT_LIST, &o->services, "PORT",
          "let the box reach this loopback port of the host; may repeat", 0, 0},
         {0, "ro", OPT_LIST, &o->ro, "PATH", "show a host path read-only; may repeat", 0, 0},

@@ -12,7 +12,7 @@ struct run_opts {
     bool interactive, detach, json;
     const char *base, *agent, *ladder, *engine, *require, *consent, *tasks_file, *template;
     int64_t memory_bytes, pids, time_ms, output_bytes; /* 0: configured default */
-    struct strv prompts, services, ro, rw, mask, env;
+    struct strv prompts, services, net, ro, rw, mask, env;
     struct strv command; /* `-- COMMAND ARG...`; empty: none */
 };
 #define AUTO_RUN_OPTS __attribute__((cleanup(run_opts_release)))

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "gate/host.h"
 #include "gate/policy.h"
 #include "runner/agents/agent.h"
 #include "runner/base/config.h"
@@ -202,6 +203,18 @@ static void add_services(json_t *request, const struct run_opts *o)
     jx_set(request, "services", list);
 }
 
+static bool check_net(const struct strv *patterns, struct err *err)
+{
+    for (size_t i = 0; i < patterns->n; i++) {
+        struct host_pattern pattern;
+        if (!host_pattern_parse(&pattern, patterns->v[i], err)) {
+            err->code = ERR_USAGE;
+            return err_prefix(err, "--net");
+        }
+    }
+    return true;
+}
+
 static void add_terminal(json_t *request, const struct run_opts *o)
 {
     struct winsize size;
@@ -233,7 +246,7 @@ bool run_request(json_t **ret, const struct run_opts *o, const struct config *co
         !choose_agent(&agent, o, config, &env, err) ||
         !add_environment(request, o, config, agent, err) ||
         !add_paths(request, "ro", &o->ro, err) || !add_paths(request, "rw", &o->rw, err) ||
-        !add_masks(request, &o->mask, err))
+        !add_masks(request, &o->mask, err) || !check_net(&o->net, err))
         return false;
     jx_set_str(request, "agent", agent->name);
     jx_set(request, "desktop", env_desktop_json());
@@ -242,6 +255,7 @@ bool run_request(json_t **ret, const struct run_opts *o, const struct config *co
         jx_set_int(request, "jobs", o->jobs);
     add_limits(request, o);
     add_services(request, o);
+    jx_set(request, "net", jx_from_strv(&o->net));
     add_terminal(request, o);
     *ret = steal_json(&request);
     return true;

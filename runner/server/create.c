@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include "runner/attempt/way_out.h"
 #include "runner/base/clock.h"
 #include "runner/base/limits.h"
 #include "runner/base/text.h"
@@ -34,6 +35,7 @@ void create_free(struct create *c)
 {
     strv_release(&c->env);
     strv_release(&c->desktop);
+    strv_release(&c->net);
     strv_release(&c->notes);
     wt_repo_release(&c->repo);
     wt_commit_release(&c->base);
@@ -210,6 +212,15 @@ static bool choose_setup(struct create *c, struct err *err)
     return true;
 }
 
+static bool choose_net(struct create *c, struct err *err)
+{
+    AUTO_STRV struct strv asked = STRV_INIT;
+    jx_strv(&asked, c->body, "net");
+    if (asked.n != json_array_size(jx_arr(c->body, "net")))
+        return err_set(err, ERR_USAGE, "'net' is a list of hosts");
+    return way_out_hosts(&c->net, &asked, c->config, c->agent, &c->env, err);
+}
+
 void create_examine(void *arg)
 {
     struct create *c = arg;
@@ -217,7 +228,7 @@ void create_examine(void *arg)
     read_env(&c->desktop, c->body, "desktop");
     c->ok = check_repository(c, &c->err) && check_tasks(c, &c->err) && check_choices(c, &c->err) &&
             check_agent(c, &c->err) && check_layers(c, &c->err) && choose_rung(c, &c->err) &&
-            choose_setup(c, &c->err);
+            choose_net(c, &c->err) && choose_setup(c, &c->err);
 }
 
 void create_number(void *arg)
@@ -279,6 +290,7 @@ void create_spec(struct attempt_spec *ret, const struct create *c, const json_t 
     jx_strv(&spec.ro, c->body, "ro");
     jx_strv(&spec.rw, c->body, "rw");
     jx_strv(&spec.mask, c->body, "mask");
+    strv_push_all(&spec.net, strv_array(&c->net));
     add_services(&spec, c->body);
     *ret = spec;
 }

@@ -31,6 +31,7 @@ struct create {
     char *require;        /* layer list or NULL */
     char *setup;          /* command to run first, NULL: none */
     char *consent_digest; /* set when setup comes from the repository */
+    struct strv net;      /* listed hosts */
     struct strv notes;    /* sentences for the person */
 
     /* create_number */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gate/ledger.h"
+#include "runner/attempt/way_out.h"
 #include "runner/base/clock.h"
 #include "runner/base/text.h"
 #include "runner/server/create.h"
@@ -114,18 +115,16 @@ static bool store_run(struct create *c, struct err *err)
            log_run(c, n, at_ms, err) && db_commit(db, err);
 }
 
-static char *network_text(const json_t *body)
+static char *network_text(const struct create *c)
 {
-    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_STRV struct strv services = STRV_INIT;
     size_t i;
     const json_t *port;
-    buf_adds(&text, "off");
-    json_array_foreach(jx_arr(body, "services"), i, port)
+    json_array_foreach(jx_arr(c->body, "services"), i, port)
     {
-        buf_addf(&text, "%s%lld", i ? ", " : ", but for port ",
-                 (long long)json_integer_value(port));
+        strv_pushf(&services, "%lld", (long long)json_integer_value(port));
     }
-    return buf_steal(&text);
+    return way_out_text(&c->net, &services);
 }
 
 static json_t *base_json(const struct wt_commit *base)
@@ -141,7 +140,7 @@ static bool describe(json_t **ret, struct create *c, struct err *err)
 {
     struct server *s = c->request->server;
     AUTO_STRV struct strv ids = STRV_INIT;
-    AUTO_FREE char *network = network_text(c->body);
+    AUTO_FREE char *network = network_text(c);
     json_t *attempts;
     if (!attempt_row_ids(&ids, s->db, ATTEMPTS_ALL, c->number, SHOWN_ATTEMPTS, err) ||
         !view_attempts(&attempts, s, &ids, VIEW_SHORT, err))
