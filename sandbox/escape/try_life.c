@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,6 +235,70 @@ static int make_setuid(const char *path)
     return unlink(path) == 0 && st.st_mode & S_ISUID ? 0 : EPERM;
 }
 
+/* As a shell does it, quietly. */
+static int run_script(const char *script)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd <= 2; fd++)
+        if (dup2(null, fd) < 0)
+            return errno;
+    return system(script) == 0 ? 0 : ECANCELED;
+}
+
+/* Say that it begins, try until standard input ends, and give the best that came of it. */
+static int repeat_until_end(int (*once)(const char *), const char *argument)
+{
+    struct pollfd end = {.fd = STDIN_FILENO, .events = POLLIN};
+    int why = ENOENT;
+    puts("ready");
+    fflush(stdout);
+    while (why != 0 && poll(&end, 1, 0) == 0)
+        why = once(argument);
+    while (poll(&end, 1, -1) != 1)
+        continue;
+    return why;
+}
+
+static int append_once(const char *path)
+{
+    AUTO_FD int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    return fd < 0 ? errno : from(write(fd, "escaped\n", 8));
+}
+
+/* A new file, which stays. */
+static int plant(const char *path)
+{
+    AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return from(fd);
+}
+
+static int append_often(const char *path)
+{
+    return repeat_until_end(append_once, path);
+}
+
+/* "PATH TARGET": exchange a folder for a link to elsewhere, and back. */
+static int exchange_often(const char *argument)
+{
+    char path[4096], target[4096], link_path[4200];
+    struct pollfd end = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (sscanf(argument, "%4095s %4095s", path, target) != 2)
+        return EINVAL;
+    snprintf(link_path, sizeof(link_path), "%s.link", path);
+    if (symlink(target, link_path) != 0)
+        return errno;
+    puts("ready");
+    fflush(stdout);
+    int why = 0;
+    bool is_away = false;
+    while ((poll(&end, 1, 0) == 0 || is_away) && why == 0) {
+        why = from(renameat2(AT_FDCWD, path, AT_FDCWD, link_path, RENAME_EXCHANGE));
+        is_away = !is_away;
+    }
+    unlink(link_path);
+    return why;
+}
+
 const struct probe_attempt probe_life[] = {
     {"fill", fill_disk},
     {"files", open_many},
@@ -243,5 +309,9 @@ const struct probe_attempt probe_life[] = {
     {"euid", effective_user},
     {"setuid-zero", become_root},
     {"make-setuid", make_setuid},
+    {"sh", run_script},
+    {"plant", plant},
+    {"append-loop", append_often},
+    {"exchange", exchange_often},
     {NULL, NULL},
 };
