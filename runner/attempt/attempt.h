@@ -8,6 +8,7 @@
 #ifndef ATTEMPT_ATTEMPT_H
 #define ATTEMPT_ATTEMPT_H
 
+#include "gate/exec.h"
 #include "gate/policy.h"
 #include "runner/base/config.h"
 #include "runner/base/jx.h"
@@ -31,6 +32,8 @@ struct attempt_spec {
     bool interactive, resume;
     int cols, rows;
     enum ladder ladder;
+    enum exec_policy exec;
+    bool exec_required;   /* asked for by name: without a working exec gate the agent does not start */
     int64_t memory_bytes, pids, time_ms, output_bytes; /* 0: configured default */
     struct strv services; /* decimal ports of the host's loopback */
     struct strv net;      /* listed hosts, patterns of gate/host.h */

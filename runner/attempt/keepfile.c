@@ -9,8 +9,12 @@
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
 
-/* A held connection is given up by programs after a minute or two. */
-enum { DEFAULT_GRACE_MS = 5000, DEFAULT_NET_DEADLINE_MS = 60 * 1000 };
+/* A held program or connection is given up by its caller after a minute or two. */
+enum {
+    DEFAULT_GRACE_MS = 5000,
+    DEFAULT_EXEC_DEADLINE_MS = 60 * 1000,
+    DEFAULT_NET_DEADLINE_MS = 60 * 1000
+};
 /* Hooks of agents are told to wait a day; a person has an hour less. */
 static const int64_t default_deadline_ms = (int64_t)23 * 3600 * 1000;
 
@@ -45,6 +49,17 @@ static json_t *limits_json(const struct boxes *b, const struct box_spec *box)
     return limits;
 }
 
+static json_t *exec_json(const struct boxes *b)
+{
+    json_t *exec = json_object();
+    jx_set_str(exec, "policy", exec_policy_name(b->spec->exec));
+    jx_set_bool(exec, "required", b->spec->exec_required);
+    jx_set_bool(exec, "debugger", config_bool(b->config, "gate.debugger", false));
+    jx_set_int(exec, "deadline_ms",
+               config_int(b->config, "gate.execdeadline", DEFAULT_EXEC_DEADLINE_MS));
+    return exec;
+}
+
 bool keepfile_write(const struct boxes *b, const struct box_spec *box, const struct policy *policy,
                     struct err *err)
 {
@@ -69,6 +84,7 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
     jx_set(j, "limits", limits_json(b, box));
     jx_set_int(j, "grace_ms", config_int(b->config, "run.grace", DEFAULT_GRACE_MS));
     jx_set_int(j, "deadline_ms", config_int(b->config, "gate.deadline", default_deadline_ms));
+    jx_set(j, "exec", exec_json(b));
     jx_set(j, "services", services_json(&s->services));
     jx_set(j, "proxy", proxy_json(b));
     jx_set(j, "policy", policy_to_json(policy));

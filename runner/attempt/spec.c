@@ -56,6 +56,8 @@ json_t *attempt_spec_json(const struct attempt_spec *s)
     jx_set_int(j, "cols", s->cols);
     jx_set_int(j, "rows", s->rows);
     jx_set_str(j, "ladder", ladder_name(s->ladder));
+    jx_set_str(j, "exec", exec_policy_name(s->exec));
+    jx_set_bool(j, "exec_required", s->exec_required);
     jx_set_int(j, "memory", s->memory_bytes);
     jx_set_int(j, "pids", s->pids);
     jx_set_int(j, "time_ms", s->time_ms);
@@ -105,12 +107,14 @@ static void read_lists(struct attempt_spec *s, const json_t *j)
 bool attempt_spec_parse(struct attempt_spec *ret, const json_t *j, struct err *err)
 {
     struct attempt_spec s = ATTEMPT_SPEC_INIT;
-    if (!ladder_parse(&s.ladder, jx_str(j, "ladder", ""), err))
+    if (!ladder_parse(&s.ladder, jx_str(j, "ladder", ""), err) ||
+        !exec_policy_parse(&s.exec, jx_str(j, "exec", exec_policy_name(EXEC_OFF)), err))
         return false;
     read_texts(&s, j);
     read_lists(&s, j);
     s.run = jx_int(j, "run", 0);
     s.n = jx_int(j, "n", 0);
+    s.exec_required = jx_bool(j, "exec_required", false);
     s.interactive = jx_bool(j, "interactive", false);
     s.resume = jx_bool(j, "resume", false);
     s.cols = (int)jx_int(j, "cols", 80);

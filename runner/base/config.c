@@ -35,6 +35,8 @@ static const struct {
     {"run.output", VALUE_INT},
     {"gate.ladder", VALUE_TEXT},
     {"gate.exec", VALUE_TEXT},
+    {"gate.execdeadline", VALUE_INT},
+    {"gate.debugger", VALUE_BOOL},
     {"gate.deadline", VALUE_INT},
     {"gate.netdeadline", VALUE_INT},
     {"box.user", VALUE_TEXT},

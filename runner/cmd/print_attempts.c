@@ -183,6 +183,10 @@ void print_run_header(struct buf *out, const struct print *p, const json_t *crea
     add_short_oid(out, jx_str(base, "oid", "?"));
     buf_adds(out, "; network ");
     print_text(out, p, PRINT_PLAIN, jx_str(created, "network", "?"));
+    if (jx_str(created, "exec", NULL)) {
+        buf_adds(out, "; execs ");
+        print_text(out, p, PRINT_PLAIN, jx_str(created, "exec", ""));
+    }
     buf_adds(out, "; layers: ");
     print_layers_line(out, layers);
     buf_addch(out, '\n');

@@ -108,6 +108,8 @@ bool run_opts_parse(struct run_opts *o, char **argv, struct err *err)
         {0, "base", OPT_STRING, &o->base, "REF", "commit to start from (HEAD)", 0, 0},
         {0, "agent", OPT_STRING, &o->agent, "NAME", "kind of agent (headgate agent ls)", 0, 0},
         {0, "ladder", OPT_STRING, &o->ladder, "R", "confirm, edits or auto", 0, 0},
+        {0, "exec", OPT_STRING, &o->exec, "P", "what becomes of every exec in the box: watch, ask or off", 0,
+         0},
         {0, "engine", OPT_STRING, &o->engine, "E", "overlay or checkout", 0, 0},
         {0, "require", OPT_STRING, &o->require, "LAYER,...",
          "refuse to start unless these layers are active", 0, 0},

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "gate/exec.h"
 #include "gate/host.h"
 #include "gate/policy.h"
 #include "runner/agents/agent.h"
@@ -159,9 +160,12 @@ static bool add_choices(json_t *request, const struct run_opts *o, struct err *e
 {
     enum ladder ladder;
     enum wt_engine engine;
+    enum exec_policy exec;
     unsigned mask;
     AUTO_STRV struct strv require = STRV_INIT;
     if (o->ladder && !ladder_parse(&ladder, o->ladder, err))
+        return false;
+    if (o->exec && !exec_policy_parse(&exec, o->exec, err))
         return false;
     if (o->engine && !wt_engine_parse(&engine, o->engine, err))
         return false;
@@ -169,6 +173,8 @@ static bool add_choices(json_t *request, const struct run_opts *o, struct err *e
         return false;
     if (o->ladder)
         jx_set_str(request, "ladder", o->ladder);
+    if (o->exec)
+        jx_set_str(request, "exec", o->exec);
     if (o->engine)
         jx_set_str(request, "engine", o->engine);
     if (o->require)

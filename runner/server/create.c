@@ -193,6 +193,19 @@ static bool choose_rung(struct create *c, struct err *err)
            (asked ? false : err_prefix(err, "gate.ladder"));
 }
 
+/* As asked, else as configured; then it must work. Else execs are watched where that is possible. */
+static bool choose_exec(struct create *c, struct err *err)
+{
+    const char *asked = jx_str(c->body, "exec", NULL);
+    const char *configured = config_str(c->config, "gate.exec", NULL);
+    const char *name = asked ? asked : configured;
+    c->exec = EXEC_WATCH;
+    if (name && !exec_policy_parse(&c->exec, name, err))
+        return asked ? false : err_prefix(err, "gate.exec");
+    c->exec_required = name && c->exec != EXEC_OFF;
+    return true;
+}
+
 /* The person's own settings need no consent; what the repository brings does. */
 static bool choose_setup(struct create *c, struct err *err)
 {
@@ -228,7 +241,8 @@ void create_examine(void *arg)
     read_env(&c->desktop, c->body, "desktop");
     c->ok = check_repository(c, &c->err) && check_tasks(c, &c->err) && check_choices(c, &c->err) &&
             check_agent(c, &c->err) && check_layers(c, &c->err) && choose_rung(c, &c->err) &&
-            choose_net(c, &c->err) && choose_setup(c, &c->err);
+            choose_exec(c, &c->err) && choose_net(c, &c->err) &&
+            choose_setup(c, &c->err);
 }
 
 void create_number(void *arg)
@@ -279,6 +293,8 @@ void create_spec(struct attempt_spec *ret, const struct create *c, const json_t 
         .cols = size_or(c->body, "cols", COLUMNS_DEFAULT),
         .rows = size_or(c->body, "rows", ROWS_DEFAULT),
         .ladder = c->ladder,
+        .exec = c->exec,
+        .exec_required = c->exec_required,
         .memory_bytes = jx_int(limits, "memory", 0),
         .pids = jx_int(limits, "pids", 0),
         .time_ms = c->time_ms,

@@ -27,6 +27,8 @@ struct create {
     struct layer_report layers;
     bool has_layers; /* in: they are known already; out: always */
     enum ladder ladder;
+    enum exec_policy exec;
+    bool exec_required;
     struct buf rung_why;
     char *require;        /* layer list or NULL */
     char *setup;          /* command to run first, NULL: none */

@@ -151,6 +151,7 @@ static bool describe(json_t **ret, struct create *c, struct err *err)
     jx_set_str(result, "rung", ladder_name(c->ladder));
     jx_set_str(result, "rung_why", c->rung_why.ptr);
     jx_set(result, "base", base_json(&c->base));
+    jx_set_str(result, "exec", exec_policy_name(c->exec));
     jx_set_str(result, "network", network);
     jx_set(result, "layers", view_layers(&c->layers));
     jx_set_int(result, "n", (int64_t)json_array_size(jx_arr(c->body, "tasks")) * c->n);
