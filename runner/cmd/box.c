@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "runner/attempt/account.h"
+#include "runner/attempt/way_out.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/base/paths.h"
 #include "runner/cmd/box_loop.h"
+#include "runner/cmd/box_proxy.h"
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/out.h"
 #include "sandbox/profile.h"
@@ -167,6 +169,8 @@ static bool describe(struct box_spec *spec, void *arg, struct err *err)
     note_unwritable(spec, &account);
     strv_push_all(&spec->argv, strv_array(r->command));
     strv_push_all(&spec->listen_ports, strv_array(&o->services));
+    if (o->net.n)
+        way_out_show(spec, &o->services);
     spec->limits.memory_bytes = o->memory_bytes;
     spec->limits.pids = o->pids;
     spec->hostname = xstrdup("headgate-box");
@@ -202,13 +206,21 @@ static int status_of(const struct box_end *end)
     return end->failure.code == ERR_REFUSED ? EXIT_NOT_EXECUTABLE : EXIT_HEADGATE;
 }
 
+static void proxy_release_(struct box_proxy **proxy)
+{
+    box_proxy_free(*proxy);
+}
+
 static bool run(int *ret_status, const struct box_options *o, const struct strv *command,
                 struct err *err)
 {
     struct box_end end;
     struct request request = {o, command};
     AUTO_FREE char *launcher = paths_program("headgate-box", err);
-    if (!launcher || !box_loop_run(&end, launcher, describe, &request, err) ||
+    __attribute__((cleanup(proxy_release_))) struct box_proxy *proxy = NULL;
+    if (o->net.n && !box_proxy_new(&proxy, &o->net, way_out_port(&o->services), err))
+        return false;
+    if (!launcher || !box_loop_run(&end, launcher, describe, &request, proxy, err) ||
         (o->explain && !explain(&end, err)))
         return false;
     *ret_status = status_of(&end);
@@ -221,8 +233,8 @@ static bool box(int *ret_status, char **argv, struct err *err)
         .net = STRV_INIT, .services = STRV_INIT, .ro = STRV_INIT, .rw = STRV_INIT,
         .mask = STRV_INIT, .env = STRV_INIT};
     const struct opt table[] = {
-        {0, "net", OPT_LIST, &o.net, "HOST:PORT", "let the command reach a host (not built yet)", 0,
-         0},
+        {0, "net", OPT_LIST, &o.net, "HOST[:PORT]",
+         "let the command reach a host through a proxy (443 and 80)", 0, 0},
         {0, "service", OPT_LIST, &o.services, "PORT",
          "map a loopback port of this host into the box", 0, 0},
         {0, "rw", OPT_LIST, &o.rw, "PATH", "show a path, writable", 0, 0},
@@ -243,9 +255,6 @@ static bool box(int *ret_status, char **argv, struct err *err)
         return cmd_usage("box", "no command is named", err);
     if (args.dashdash != 0)
         return cmd_usage("box", "the command stands after --", err);
-    if (o.net.n > 0)
-        return cmd_usage(
-            "box", "--net is not built yet: a box reaches mapped ports (--service) only", err);
     return run(ret_status, &o, &args.operands, err);
 }
 

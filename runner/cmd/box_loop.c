@@ -18,17 +18,19 @@
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/cmd/box_flow.h"
+#include "runner/cmd/box_proxy.h"
 #include "runner/cmd/box_service.h"
 #include "runner/cmd/box_term.h"
 
 /* What a signal to us means is for the command to say; a change of size is for its terminal. */
 static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-enum { FIXED_FDS = 5 };
+enum { FIXED_FDS = 6, PROXY_FD = 5 };
 
 struct loop {
     struct box_child child;
     struct box_services *services;
+    struct box_proxy *proxy; /* borrowed; NULL: none */
     int signal_fd;
     sigset_t old_mask;
     int pty_fd;
@@ -170,6 +172,8 @@ static bool take_message(struct loop *l, struct err *err)
         l->end.times = msg.times;
         break;
     case BOX_MSG_LISTENER:
+        if (box_proxy_is_port(l->proxy, msg.port))
+            return box_proxy_listen(l->proxy, msg.fd, err);
         box_services_add(l->services, msg.fd, msg.port);
         break;
     case BOX_MSG_PTY:
@@ -219,10 +223,14 @@ static bool turn(struct loop *l, struct pollfd *fds, struct err *err)
         fds[2 + i] = box_flow_poll(&l->flow[i]);
     if (l->has_closed)
         fds[2].fd = -1;
+    int timeout_ms;
+    fds[PROXY_FD] = box_proxy_poll(l->proxy, &timeout_ms);
     size_t n = FIXED_FDS + box_services_poll(l->services, fds + FIXED_FDS);
-    if (poll(fds, n, -1) < 0)
+    if (poll(fds, n, timeout_ms) < 0)
         return errno == EINTR || err_sys(err, errno, "cannot wait for the box");
     box_services_step(l->services, fds + FIXED_FDS);
+    if (l->proxy)
+        box_proxy_step(l->proxy);
     if (fds[0].revents && !take_message(l, err))
         return false;
     if (fds[1].revents)
@@ -237,7 +245,7 @@ static bool turn(struct loop *l, struct pollfd *fds, struct err *err)
 }
 
 bool box_loop_run(struct box_end *ret, const char *launcher, box_describe_fn describe, void *arg,
-                  struct err *err)
+                  struct box_proxy *proxy, struct err *err)
 {
     AUTO_LOOP struct loop l = {
         .child = {.ctl_fd = -1, .groups = STRV_INIT},
@@ -247,6 +255,7 @@ bool box_loop_run(struct box_end *ret, const char *launcher, box_describe_fn des
         .end = {.status = -1, .failure = ERR_INIT},
     };
     l.services = box_services_new();
+    l.proxy = proxy;
     for (int i = 0; i < 3; i++)
         box_flow_init(&l.flow[i], -1, -1);
     if (!watch_signals(&l, err) || !start(&l, launcher, describe, arg, err))

@@ -11,6 +11,8 @@
 
 #include "sandbox/box.h"
 
+struct box_proxy;
+
 struct box_end {
     int status;         /* of the command: exit code or 128+signal */
     struct err failure; /* not ERR_NONE: why the box could not be made, or its program not be
@@ -22,8 +24,8 @@ struct box_end {
 /* Fills the spec while the launcher starts; spec->pty, cols and rows are set before. */
 typedef bool (*box_describe_fn)(struct box_spec *spec, void *arg, struct err *err);
 
-/* Start the box, run it to its end. What the box itself says went wrong is in ret->failure. */
+/* Start the box, run it to its end. proxy (NULL: none) gets the listening sockets of its port. What the box itself says went wrong is in ret->failure. */
 bool box_loop_run(struct box_end *ret, const char *launcher, box_describe_fn describe, void *arg,
-                  struct err *err) WARN_UNUSED;
+                  struct box_proxy *proxy, struct err *err) WARN_UNUSED;
 
 #endif

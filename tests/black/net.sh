@@ -111,3 +111,12 @@ check_has 'a deadline is told as one' 'retry after it was approved' "$WORLD/log"
 headgate gate rule add "allow host 127.0.0.1:$web" >/dev/null
 in_run -- "NO_PROXY= no_proxy= curl -s http://127.0.0.1:$web/plain.txt"
 check_has 'a rule of the store lists a host' '^plain$' "$WORLD/log"
+
+# The box alone: a fixed list, nobody to ask.
+mkdir "$WORLD/alone" && cd "$WORLD/alone" && chmod 777 .
+check_status 0 'a box alone reaches what is listed' headgate box --net "127.0.0.1:$web" -- sh -c \
+    "NO_PROXY= no_proxy= curl -s http://127.0.0.1:$web/plain.txt; NO_PROXY= no_proxy= curl -s http://127.0.0.1:$web/big | wc -c; NO_PROXY= no_proxy= curl -s http://unlisted.example/"
+check_has 'its file' '^plain$' "$OUT"
+check_has 'a large one too' '^300000$' "$OUT"
+check_has 'what is not listed is denied' 'not listed' "$OUT"
+check_status 125 'a bad pattern is refused' headgate box --net 'bad host' -- true
