@@ -4,6 +4,7 @@
     bench.py box  [PAIRS]          headgate box -- /bin/true, against bwrap with the same namespaces, and fork and exec
     bench.py run  [PAIRS] [FILES]  headgate run -n 8 -j 8 -- true, against eight `git worktree add`
     bench.py call [CALLS]          one call through the gate: hook client start to exit, and durable decisions a second
+    bench.py exec [PAIRS] [FILES]  one exec and `make -j2` of FILES compiles, by policy of the exec gate against none
     bench.py idle                  memory of server and keeper, and CPU with 8 agents that wait
 
 Figures are medians over alternating pairs; a ratio is the median of the pairs' own ratios. HEADGATE_BIN names the folder of the
@@ -155,6 +156,50 @@ def bench_call(calls):
     print("%-44s %.0f a second (one caller, each on disk before its answer)" % ("durable decisions", result["rate"]))
 
 
+SPAWN = r"""
+import json, os, subprocess, sys, time
+times = []
+for _ in range(int(sys.argv[1])):
+    start = time.perf_counter(); os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0); times.append(time.perf_counter() - start)
+start = time.perf_counter(); subprocess.run(["make", "-s", "-j2"], check=True); make = time.perf_counter() - start
+print("RESULT " + json.dumps({"spawn": sorted(times)[len(times) // 2], "make": make}))
+"""
+
+
+def bench_exec(pairs, files):
+    repo = WORLD + "/repo"
+    sh("git", "init", "-q", "-b", "main", repo)
+    for i in range(files):
+        with open("%s/f%03d.c" % (repo, i), "w") as out:
+            out.write("#include <stdio.h>\n#include <stdlib.h>\n" + "".join(
+                "int f%d_%d(int x) { return printf(\"%%d\", x * %d); }\n" % (i, k, k) for k in range(40)))
+    with open(repo + "/Makefile", "w") as out:
+        out.write("all: $(patsubst %.c,%.o,$(wildcard *.c))\n%.o: %.c\n\tcc -O1 -c -o $@ $<\n")
+    with open(WORLD + "/spawn.py", "w") as out:
+        out.write(SPAWN)
+    sh("git", "-C", repo, "add", "-A")
+    sh("git", "-C", repo, "commit", "-q", "-m", "Many compiles")
+    sh("headgate", "gate", "rule", "add", "allow", "exec", "/bin/true")
+    results = {"off": [], "watch": [], "ask": []}
+    for i in range(pairs + 1):
+        for policy in results:
+            rules = ["--ro", WORLD + "/spawn.py", "--", "sh", "-c", "python3 %s/spawn.py 300; true" % WORLD]
+            if policy == "ask":  # the interpreter by a rule; what runs below it is judged and not asked
+                sh("headgate", "gate", "rule", "add", "allow", "exec", "python3")
+            sh("headgate", "run", "--exec", policy, *rules, cwd=repo)
+            attempt = json.loads(sh("headgate", "ls", "--json"))["attempts"][-1]["id"]
+            line = next(l for l in sh("headgate", "logs", attempt).splitlines() if l.startswith("RESULT "))
+            if i > 0:
+                results[policy].append(json.loads(line[7:]))
+            sh("headgate", "discard", "--force", attempt, cwd=repo)
+    for what, unit, name in (("spawn", 1e6, "us"), ("make", 1, "s")):
+        for policy, all_of in results.items():
+            report("%s, execs %s" % ({"spawn": "posix_spawn /bin/true", "make": "make -j2, %d compiles" % files}[what], policy),
+                   [r[what] for r in all_of], unit, name)
+        for policy in ("watch", "ask"):
+            ratio("%s %s / off" % (what, policy), [r[what] for r in results[policy]], [r[what] for r in results["off"]])
+
+
 def memory_kib(pid):
     found = {}
     for text in open("/proc/%d/smaps_rollup" % pid):
@@ -190,7 +235,8 @@ def main():
     words = sys.argv[1:] or [""]
     numbers = [int(w) for w in words[1:]]
     benches = {"box": lambda: bench_box(*(numbers or [40])), "call": lambda: bench_call(*(numbers or [200])),
-               "run": lambda: bench_run(*(numbers + [20, 20000][len(numbers):])), "idle": bench_idle}
+               "run": lambda: bench_run(*(numbers + [20, 20000][len(numbers):])), "idle": bench_idle,
+               "exec": lambda: bench_exec(*(numbers + [5, 200][len(numbers):]))}
     if words[0] not in benches:
         sys.exit(__doc__)
     make_world()
