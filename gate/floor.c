@@ -82,6 +82,12 @@ static const char why_host_runs[] = "is run or obeyed on the host later";
 static const char why_agent_obeys[] = "is what an agent obeys, the gate's own hooks included";
 static const char why_gate[] = "belongs to the gate of this attempt";
 
+static const char why_hidden[] = "holds a character that does not show";
+static const char why_outside[] =
+    "lies outside of the worktree, the home and the temporary folder of this attempt";
+static const char why_untold[] = "does not say which file it would change";
+static const char why_host[] = "would reach a host that no rule lists";
+
 /* Names in the worktree, at any depth, as lexpath_has matches them. */
 static const struct {
     const char *name;
@@ -144,6 +150,40 @@ static const char *const hook_settings[] = {
 
 static const char *const temporary[] = {"/tmp", "/var/tmp", "/dev/null"};
 static const char *const loopback[] = {"localhost", "127.0.0.1", "::1"};
+
+static void list(json_t *all, enum floor_effect effect, const char *what, const char *why)
+{
+    json_t *entry = json_object();
+    jx_set_str(entry, "effect", effect == FLOOR_DENY ? "deny" : "ask");
+    jx_set_str(entry, "what", what);
+    jx_set_str(entry, "why", why);
+    json_array_append_new(all, entry);
+}
+
+json_t *floor_list(void)
+{
+    json_t *all = json_array();
+    list(all, FLOOR_DENY, "edit /run/headgate", why_gate);
+    for (size_t i = 0; i < ARRAY_LEN(hook_settings); i++) {
+        AUTO_FREE char *what = xasprintf("edit ~/%s", hook_settings[i]);
+        list(all, FLOOR_DENY, what, why_agent_obeys);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        AUTO_BUF struct buf what = BUF_INIT;
+        for (size_t w = 0; w < 4 && commands[i].words[w]; w++)
+            buf_addf(&what, "%s%s", w ? " " : "", commands[i].words[w]);
+        list(all, FLOOR_ASK, what.ptr, commands[i].why);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(protected_names); i++) {
+        AUTO_FREE char *what = xasprintf("edit %s", protected_names[i].name);
+        list(all, FLOOR_ASK, what, protected_names[i].why);
+    }
+    list(all, FLOOR_ASK, "edit a name with hidden characters", why_hidden);
+    list(all, FLOOR_ASK, "edit elsewhere", why_outside);
+    list(all, FLOOR_ASK, "edit something untold", why_untold);
+    list(all, FLOOR_ASK, "reach a host", why_host);
+    return all;
+}
 
 bool floor_is_own(const struct policy_place *place, const char *path)
 {
@@ -224,7 +264,7 @@ static bool find_protected(struct floor_finding *f, const char *below)
 /* A name that does not look like what it is; some file systems drop such characters from names. */
 static bool find_hidden(struct floor_finding *f, const char *below)
 {
-    f->why = "holds a character that does not show";
+    f->why = why_hidden;
     return shellwords_unreadable(below, strlen(below)) != NULL;
 }
 
@@ -256,7 +296,7 @@ static bool find_path(struct floor_finding *f, const struct policy_place *place,
         f->why = why_agent_obeys;
         return true;
     }
-    f->why = "lies outside of the worktree, the home and the temporary folder of this attempt";
+    f->why = why_outside;
     return !floor_is_own(place, path);
 }
 
@@ -271,8 +311,7 @@ static bool each_path(const struct rule_subject *s, floor_visit visit, void *arg
     }
     if (!s->use->has_unknown_path)
         return true;
-    struct floor_finding f = {
-        .effect = FLOOR_ASK, .path = "", .why = "does not say which file it would change"};
+    struct floor_finding f = {.effect = FLOOR_ASK, .path = "", .why = why_untold};
     return visit(arg, &f);
 }
 
@@ -289,11 +328,11 @@ static bool each_host(const struct rule_subject *s, floor_visit visit, void *arg
     const char *host = s->use->host;
     if (s->use->kind == TOOL_NETWORK && !host)
         host = "";
-    /* A tool's own loopback is the box's; a connection that the proxy holds would end on the host. */
+    /* A tool's own loopback is the box's; a connection that the proxy holds would end on the host.
+     */
     if (!host || (is_loopback(host) && !call_is_connection(s->call)))
         return true;
-    struct floor_finding f = {
-        .effect = FLOOR_ASK, .host = host, .why = "would reach a host that no rule lists"};
+    struct floor_finding f = {.effect = FLOOR_ASK, .host = host, .why = why_host};
     return visit(arg, &f);
 }
 
@@ -329,5 +368,6 @@ bool floor_is_excused(const struct floor_finding *f, const struct rule *r,
         return rule_covers_path(r, s->place, f->path) &&
                (f->protected_as ? names_protected(r->value.v[0], f->protected_as)
                                 : r->value.v[0][0] == '/');
-    return rule_covers_tool(r, s->call->tool) || (f->host[0] && rule_covers_host(r, f->host, s->use->port));
+    return rule_covers_tool(r, s->call->tool) ||
+           (f->host[0] && rule_covers_host(r, f->host, s->use->port));
 }

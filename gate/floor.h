@@ -30,6 +30,8 @@ bool floor_each(const struct rule_subject *s, floor_visit visit, void *arg);
  * git push`, not `allow command git`. */
 bool floor_is_excused(const struct floor_finding *f, const struct rule *r,
                       const struct rule_subject *s);
+/* What the floor refuses and asks, from its own tables: [{effect,what,why}], new reference. */
+json_t *floor_list(void);
 /* True when a path belongs to the attempt: worktree, home, or a temporary folder. */
 bool floor_is_own(const struct policy_place *place, const char *path);
 

@@ -68,7 +68,9 @@ const char ledger_schema[] =
 /* Why a call is asked, and from which call a rule was made. */
 const char ledger_schema_origins[] = "ALTER TABLE call ADD COLUMN ask_why TEXT;"
                                      "ALTER TABLE call ADD COLUMN ask_reason TEXT;"
-                                     "ALTER TABLE rule ADD COLUMN from_call INTEGER;";
+                                     "ALTER TABLE rule ADD COLUMN from_call INTEGER;"
+                                     "CREATE INDEX call_by_person ON call(attempt, action)"
+                                     " WHERE why = 'person';";
 
 bool ledger_get(struct ledger_call *ret, struct db *db, int64_t id, struct err *err)
 {
@@ -130,11 +132,12 @@ static bool insert_call(struct ledger_call *ret, struct db *db, const char *atte
                         const struct call_request *r, const struct birth *b, struct err *err)
 {
     struct db_stmt *s;
-    if (!db_stmt(&s, db,
-                 "INSERT INTO call(attempt, local, state, request, action, digest, asked_ms, "
-                 "deadline_ms, decided_ms, decided_by, why, reason, allowed, rule, ask_why, ask_reason) "
-                 "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
-                 err))
+    if (!db_stmt(
+            &s, db,
+            "INSERT INTO call(attempt, local, state, request, action, digest, asked_ms, "
+            "deadline_ms, decided_ms, decided_by, why, reason, allowed, rule, ask_why, ask_reason) "
+            "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+            err))
         return false;
     AUTO_JSON json_t *request = call_request_json(r);
     AUTO_BUF struct buf text = BUF_INIT;
@@ -220,13 +223,62 @@ static bool count_use(struct db *db, int64_t rule, int64_t at_ms, struct err *er
     return db_run(s, err);
 }
 
+/* The person's newest word on this action of this attempt, when it was a denial. */
+struct refusal {
+    int64_t call; /* 0: none */
+    char *by, *reason;
+};
+
+static void refusal_release(struct refusal *r)
+{
+    free(r->by);
+    free(r->reason);
+}
+
+static bool find_refusal(struct refusal *ret, struct db *db, const char *attempt,
+                         const struct call_request *r, struct err *err)
+{
+    char action[DIGEST_HEX_SIZE];
+    call_action_digest(action, r);
+    struct db_stmt *s;
+    bool found;
+    if (!db_stmt(&s, db,
+                 "SELECT id, allowed, decided_by, reason FROM call WHERE attempt = ?1"
+                 " AND action = ?2 AND why = 'person' ORDER BY decided_ms DESC, id DESC LIMIT 1",
+                 err))
+        return false;
+    db_bind_text(s, 1, attempt);
+    db_bind_text(s, 2, action);
+    if (!db_step(s, &found, err))
+        return false;
+    if (found && db_col_int(s, 1) == 0) {
+        ret->call = db_col_int(s, 0);
+        ret->by = xstrdup(db_col_str(s, 2));
+        ret->reason = xasprintf("The same was denied before, as c%" PRId64 "%s%s", ret->call,
+                                *db_col_str(s, 3) ? ": " : "", db_col_str(s, 3));
+    }
+    db_reset(s);
+    return true;
+}
+
+/* Deny by the refusal: the agent hears the same words again, and nobody is asked twice. */
+static void refuse_again(struct birth *b, const struct refusal *refusal)
+{
+    b->state = CALL_DENIED;
+    b->by = refusal->by;
+    b->why = "repeat";
+    b->reason = refusal->reason;
+}
+
 static bool insert_asked(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local,
                          const struct call_request *r, const struct ledger_question *q,
                          struct err *err)
 {
     AUTO_FREE char *by = NULL;
+    __attribute__((cleanup(refusal_release))) struct refusal refusal = {0};
     int64_t grant;
-    if (!take_grant(&by, &grant, db, attempt, r, err))
+    if (!take_grant(&by, &grant, db, attempt, r, err) ||
+        !find_refusal(&refusal, db, attempt, r, err))
         return false;
     struct birth birth = {.state = by ? CALL_APPROVED : CALL_PENDING,
                           .asked_ms = q->asked_ms,
@@ -237,10 +289,14 @@ static bool insert_asked(struct ledger_call *ret, struct db *db, const char *att
                           .rule = q->rule,
                           .ask_why = q->why,
                           .ask_reason = q->reason};
+    bool is_repeat = !by && refusal.call > 0;
+    if (is_repeat)
+        refuse_again(&birth, &refusal);
     if (!insert_call(ret, db, attempt, local, r, &birth, err))
         return false;
     bool ok = ledger_row_log(db, "call.asked", ret, q->asked_ms, err) &&
               (!by || use_grant(db, grant, ret, q->asked_ms, err)) &&
+              (!is_repeat || ledger_row_log(db, "call.denied", ret, q->asked_ms, err)) &&
               (q->rule <= 0 || count_use(db, q->rule, q->asked_ms, err));
     if (!ok)
         ledger_call_release(ret);

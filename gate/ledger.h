@@ -41,8 +41,8 @@ struct ledger_call {
 #define AUTO_LEDGER_CALL __attribute__((cleanup(ledger_call_release)))
 void ledger_call_release(struct ledger_call *c);
 /* CALL of runner/PROTOCOL.md, arguments whole. `id` is "c12", `rule` a number or null, `subagent`
- * an object or null; members that a call in its state does not have are null. `why` and `reason` of a
- * pending call say why it is asked, as `ask_why` and `ask_reason` do in every state. */
+ * an object or null; members that a call in its state does not have are null. `why` and `reason` of
+ * a pending call say why it is asked, as `ask_why` and `ask_reason` do in every state. */
 json_t *ledger_call_json(const struct ledger_call *c);
 
 /* How a call came to be asked. */
@@ -53,7 +53,8 @@ struct ledger_question {
 };
 /* Insert an asked call as pending (idempotent by attempt and local number; the same number with
  * another digest is ERR_CONFLICT). When a one-shot grant for this attempt and action exists it is
- * used up and the call is approved at once (state tells). */
+ * used up and the call is approved at once; when the person's newest word on this action of this
+ * attempt was a denial, it is denied at once with the same words, why `repeat` (state tells). */
 bool ledger_ask(struct ledger_call *ret, struct db *db, const char *attempt, int64_t local,
                 const struct call_request *r, const struct ledger_question *q,
                 struct err *err) WARN_UNUSED;
@@ -67,9 +68,9 @@ bool ledger_record_decided(int64_t *ret_id, struct db *db, const char *attempt, 
 enum ledger_outcome { LEDGER_WON, LEDGER_LOST, LEDGER_GRANTED };
 /* The one conditional transition. digest NULL: not compared; another digest than the call's is
  * ERR_CONFLICT. LEDGER_LOST fills *ret with the call as it is (decided by whom). Approving an
- * expired call makes a one-shot grant for its attempt and action (LEDGER_GRANTED); an orphaned one
- * only with grant, else LEDGER_LOST. Making a grant that exists already is LEDGER_GRANTED too, and
- * there is still one. ERR_NOT_FOUND: no such call. */
+ * expired call makes a one-shot grant for its attempt and action (LEDGER_GRANTED); an orphaned or
+ * denied one only with grant, else LEDGER_LOST. Making a grant that exists already is
+ * LEDGER_GRANTED too, and there is still one. ERR_NOT_FOUND: no such call. */
 bool ledger_decide(enum ledger_outcome *ret_outcome, struct ledger_call *ret, struct db *db,
                    int64_t id, const char *digest, bool allow, const char *reason, const char *by,
                    const char *why, bool grant, int64_t at_ms, struct err *err) WARN_UNUSED;
@@ -116,12 +117,34 @@ bool ledger_rule_list(json_t **ret, struct db *db, struct err *err) WARN_UNUSED;
 bool ledger_rules_for(struct rule **ret, size_t *ret_n, struct db *db, const char *run,
                       const char *attempt, const char *repo, struct err *err) WARN_UNUSED;
 
+/* The calls of any attempt that wait and have this action, oldest first, as ids in *ret ("c12"). */
+bool ledger_equal(struct strv *ret, struct db *db, const char *action, struct err *err) WARN_UNUSED;
+
 /* Append a row of another kind (run created, ladder set, ...). body borrowed. */
 bool ledger_log(struct db *db, const char *kind, const json_t *body, int64_t at_ms,
                 struct err *err) WARN_UNUSED;
 /* Array of {seq,at_ms,kind,body,hash} after number `after`, at most limit (0: 1000). */
 bool ledger_log_list(json_t **ret, struct db *db, int64_t after, int64_t limit,
                      struct err *err) WARN_UNUSED;
+/* Which rows of the log: of each member that is not NULL or 0, only those that have it. */
+struct ledger_log_filter {
+    const char *attempt; /* "3.2", or "3" for all of a run */
+    const char *agent, *tool, *state;
+    const char *text; /* anywhere in the body, upper and lower case of ASCII as one */
+    int64_t since_ms, after;
+    int64_t limit; /* the newest so many; 0: 1000 */
+};
+/* Array as of ledger_log_list. */
+bool ledger_log_find(json_t **ret, struct db *db, const struct ledger_log_filter *filter,
+                     struct err *err) WARN_UNUSED;
+/* Array of {seq,at_ms,kind,body,prev,hash}, body as the text that was hashed, after number `after`,
+ * at most limit. run 0: all rows; else rows of other runs are only {seq,prev,hash}, which keeps the
+ * chain whole and tells nothing of them. */
+bool ledger_log_export(json_t **ret, struct db *db, int64_t run, int64_t after, int64_t limit,
+                       struct err *err) WARN_UNUSED;
+/* The hash of a row, as stored. */
+void ledger_log_hash(char ret[DIGEST_HEX_SIZE], const char *prev, int64_t seq, int64_t at_ms,
+                     const char *kind, const char *body);
 /* *ret_bad_seq 0: whole. Else the first bad row and why. ret_tail: hash of the last row, the anchor
  * to export ("" of an empty log). */
 bool ledger_verify(int64_t *ret_rows, int64_t *ret_bad_seq, struct buf *ret_why,

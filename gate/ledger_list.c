@@ -78,8 +78,7 @@ bool ledger_recent(struct ledger_call **ret, size_t *ret_n, struct db *db, int64
                    struct err *err)
 {
     struct db_stmt *s;
-    if (!db_stmt(&s, db,
-                 "SELECT " LEDGER_CALL_COLUMNS " FROM call ORDER BY id DESC LIMIT ?1", err))
+    if (!db_stmt(&s, db, "SELECT " LEDGER_CALL_COLUMNS " FROM call ORDER BY id DESC LIMIT ?1", err))
         return false;
     db_bind_int(s, 1, limit);
     struct ledger_call *calls = NULL;
@@ -101,6 +100,25 @@ bool ledger_recent(struct ledger_call **ret, size_t *ret_n, struct db *db, int64
     *ret = calls;
     *ret_n = n;
     return true;
+}
+
+bool ledger_equal(struct strv *ret, struct db *db, const char *action, struct err *err)
+{
+    struct db_stmt *s;
+    bool has_row = true, ok = true;
+    if (!db_stmt(&s, db,
+                 "SELECT id FROM call INDEXED BY call_open WHERE state IN ('pending', 'approved')"
+                 " AND state = 'pending' AND action = ?1 ORDER BY id",
+                 err))
+        return false;
+    db_bind_text(s, 1, action);
+    while (ok && has_row) {
+        ok = db_step(s, &has_row, err);
+        if (ok && has_row)
+            strv_pushf(ret, "c%lld", (long long)db_col_int(s, 0));
+    }
+    db_reset(s);
+    return ok;
 }
 
 bool ledger_count_pending(int64_t *ret, struct db *db, const char *attempt, struct err *err)

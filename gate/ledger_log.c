@@ -5,9 +5,7 @@
 #include "gate/ledger_row.h"
 #include "runner/base/mem.h"
 
-enum { LIST_DEFAULT = 1000 };
-
-static void row_hash(char ret[DIGEST_HEX_SIZE], const char *prev, int64_t seq, int64_t at_ms,
+void ledger_log_hash(char ret[DIGEST_HEX_SIZE], const char *prev, int64_t seq, int64_t at_ms,
                      const char *kind, const char *body)
 {
     char number[24], time[24];
@@ -46,7 +44,7 @@ static bool insert_row(struct db *db, const char *kind, const char *body, int64_
                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
                  err))
         return false;
-    row_hash(hash, prev, seq + 1, at_ms, kind, body);
+    ledger_log_hash(hash, prev, seq + 1, at_ms, kind, body);
     db_bind_int(s, 1, seq + 1);
     db_bind_int(s, 2, at_ms);
     db_bind_text(s, 3, kind);
@@ -65,47 +63,6 @@ bool ledger_log(struct db *db, const char *kind, const json_t *body, int64_t at_
            ledger_tx_commit(&tx, err);
 }
 
-static json_t *log_row(struct db_stmt *s)
-{
-    json_t *row = json_object();
-    jx_set_int(row, "seq", db_col_int(s, 0));
-    jx_set_int(row, "at_ms", db_col_int(s, 1));
-    jx_set(row, "kind", ledger_row_text(db_col_str(s, 2)));
-    const char *text = db_col_str(s, 3);
-    json_t *body = NULL;
-    struct err ignored = ERR_INIT;
-    /* A body that was tampered with is shown as the text it is. */
-    if (!jx_parse(&body, text, strlen(text), &ignored))
-        body = ledger_row_text(text);
-    jx_set(row, "body", body);
-    jx_set(row, "hash", ledger_row_text(db_col_str(s, 4)));
-    return row;
-}
-
-bool ledger_log_list(json_t **ret, struct db *db, int64_t after, int64_t limit, struct err *err)
-{
-    struct db_stmt *s;
-    if (!db_stmt(
-            &s, db,
-            "SELECT seq, at_ms, kind, body, hash FROM log WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-            err))
-        return false;
-    db_bind_int(s, 1, after);
-    db_bind_int(s, 2, limit > 0 ? limit : LIST_DEFAULT);
-    AUTO_JSON json_t *rows = json_array();
-    bool has_row;
-    for (;;) {
-        if (!db_step(s, &has_row, err))
-            return false;
-        if (!has_row)
-            break;
-        json_array_append_new(rows, log_row(s));
-    }
-    db_reset(s);
-    *ret = steal_json(&rows);
-    return true;
-}
-
 /* What is wrong with the row at hand, which should have number want and follow prev; NULL: nothing.
  */
 static const char *find_fault(struct db_stmt *s, int64_t want, const char *prev,
@@ -114,7 +71,7 @@ static const char *find_fault(struct db_stmt *s, int64_t want, const char *prev,
     int64_t seq = db_col_int(s, 0);
     if (seq != want)
         return "a row is missing before it";
-    row_hash(ret_hash, prev, seq, db_col_int(s, 1), db_col_str(s, 2), db_col_str(s, 3));
+    ledger_log_hash(ret_hash, prev, seq, db_col_int(s, 1), db_col_str(s, 2), db_col_str(s, 3));
     if (strcmp(db_col_str(s, 4), prev) != 0)
         return "it does not follow the row before it";
     if (strcmp(db_col_str(s, 5), ret_hash) != 0)

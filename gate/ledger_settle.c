@@ -44,7 +44,8 @@ static bool decide_late(enum ledger_outcome *ret, struct db *db, const struct le
                         const struct decision *d, struct err *err)
 {
     bool makes_grant =
-        d->allow && (call->state == CALL_EXPIRED || (call->state == CALL_ORPHANED && d->grant));
+        d->allow && (call->state == CALL_EXPIRED ||
+                     ((call->state == CALL_ORPHANED || call->state == CALL_DENIED) && d->grant));
     *ret = makes_grant ? LEDGER_GRANTED : LEDGER_LOST;
     return !makes_grant || ledger_row_grant(db, call, d->by, d->at_ms, err);
 }

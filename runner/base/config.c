@@ -34,6 +34,7 @@ static const struct {
     {"run.env", VALUE_TEXT},
     {"run.output", VALUE_INT},
     {"gate.ladder", VALUE_TEXT},
+    {"gate.*.ladder", VALUE_TEXT},
     {"gate.exec", VALUE_TEXT},
     {"gate.execdeadline", VALUE_INT},
     {"gate.debugger", VALUE_BOOL},

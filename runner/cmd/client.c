@@ -247,3 +247,19 @@ bool client_attempt(json_t **ret, struct client *c, const char *word, struct err
     *ret = json_incref(json_array_get(attempts, 0));
     return true;
 }
+
+bool client_in_force(const json_t *result, struct err *err)
+{
+    AUTO_BUF struct buf names = BUF_INIT;
+    size_t i;
+    const json_t *id;
+    json_array_foreach(jx_arr(result, "unacknowledged"), i, id)
+    {
+        buf_addf(&names, "%s%s", i ? ", " : "", json_string_value(id));
+    }
+    return i == 0 ||
+           err_set(err, ERR_FAILED,
+                   "the change is stored, but the keepers of %s did not acknowledge it in "
+                   "time; they get it when they answer again",
+                   names.ptr);
+}

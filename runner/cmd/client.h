@@ -43,6 +43,9 @@ bool client_call(json_t **ret_result, struct client *c, const char *op, json_t *
 /* Open, ask once, close. */
 bool client_ask(json_t **ret_result, const char *op, json_t *request, struct err *err) WARN_UNUSED;
 
+/* False when a change of policy is stored but not acknowledged by all keepers: names the attempts.
+ */
+bool client_in_force(const json_t *result, struct err *err) WARN_UNUSED;
 /* {"ids":[words...]}; words may be commands' operands: prefixes and runs. */
 json_t *client_ids(const struct strv *words);
 /* attempt.show for words: the array of attempts, at least one (new reference). */

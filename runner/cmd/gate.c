@@ -97,6 +97,23 @@ static void tell_failed(const json_t *failed)
     }
 }
 
+/* Which calls still wait for the same. */
+static void print_equal(struct buf *out, const json_t *equal, const char *decision)
+{
+    size_t i;
+    const json_t *id;
+    if (json_array_size(equal) == 0)
+        return;
+    json_array_foreach(equal, i, id)
+    {
+        AUTO_FREE char *clean = text_clean(json_string_value(id));
+        buf_addf(out, "%s%s", i ? ", " : "", clean);
+    }
+    bool is_one = json_array_size(equal) == 1;
+    buf_addf(out, " %s for the same; --equal %s %s too\n", is_one ? "waits" : "wait",
+             strcmp(decision, "allow") == 0 ? "approves" : "denies", is_one ? "it" : "them");
+}
+
 /* *ret_status 1 when a call could not be decided. */
 static bool decide(int *ret_status, json_t *request, const char *decision, struct err *err)
 {
@@ -113,6 +130,7 @@ static bool decide(int *ret_status, json_t *request, const char *decision, struc
     {
         print_call_decided(&text, &p, call);
     }
+    print_equal(&text, jx_arr(result, "equal"), decision);
     const json_t *failed = jx_arr(result, "failed");
     *ret_status = json_array_size(failed) ? 1 : 0;
     if (text.len == 0 && *ret_status == 0)
@@ -137,11 +155,14 @@ static bool which(json_t *request, const struct cmd_args *args, bool all, const 
 
 static bool approve(int *ret_status, char **argv, struct err *err)
 {
-    bool all = false, grant = false;
+    bool all = false, grant = false, equal = false;
     const struct opt table[] = {
         {0, "all", OPT_FLAG, &all, NULL, "every call that waits", 0, 0},
         {0, "grant", OPT_FLAG, &grant, NULL,
-         "where the caller has gone: let the same attempt do it once when it asks again", 0, 0},
+         "where the caller has gone or was denied: let the same attempt do it once when it asks "
+         "again",
+         0, 0},
+        {0, "equal", OPT_FLAG, &equal, NULL, "also every call that waits for the same", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_JSON json_t *request = json_object();
@@ -150,6 +171,7 @@ static bool approve(int *ret_status, char **argv, struct err *err)
         return false;
     if (grant)
         jx_set_bool(request, "grant", true);
+    jx_set_bool(request, "equal", equal);
     return decide(ret_status, json_incref(request), "allow", err);
 }
 
@@ -164,10 +186,11 @@ int cmd_gate_approve(int argc, char **argv)
 
 static bool deny(int *ret_status, char **argv, struct err *err)
 {
-    bool all = false;
+    bool all = false, equal = false;
     const char *reason = NULL;
     const struct opt table[] = {
         {0, "all", OPT_FLAG, &all, NULL, "every call that waits", 0, 0},
+        {0, "equal", OPT_FLAG, &equal, NULL, "also every call that waits for the same", 0, 0},
         {'r', "reason", OPT_STRING, &reason, "TEXT", "what the agent is told; needed", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
@@ -183,6 +206,7 @@ static bool deny(int *ret_status, char **argv, struct err *err)
     if (!which(request, &args, all, argv[0], err))
         return false;
     jx_set_str(request, "reason", reason);
+    jx_set_bool(request, "equal", equal);
     return decide(ret_status, json_incref(request), "deny", err);
 }
 

@@ -5,6 +5,7 @@
 
 #include "runner/base/clock.h"
 #include "runner/base/mem.h"
+#include "runner/base/text.h"
 
 enum { HASH_SHORT = 12 };
 
@@ -50,6 +51,8 @@ static void add_counts(struct buf *out, const struct print *p, const json_t *obj
     json_t *value;
     json_object_foreach((json_t *)object, key, value)
     {
+        if (json_is_array(value)) /* said in sentences */
+            continue;
         AUTO_FREE char *name = xasprintf("%-*s", NAME_COLUMNS, key);
         buf_addf(out, "%*s", indent, "");
         if (json_is_object(value)) {
@@ -69,7 +72,21 @@ static void add_counts(struct buf *out, const struct print *p, const json_t *obj
 
 void print_gate_stats(struct buf *out, const struct print *p, const json_t *stats)
 {
+    size_t i;
+    const json_t *proposal;
     add_counts(out, p, stats, 0);
+    json_array_foreach(jx_arr(stats, "proposals"), i, proposal)
+    {
+        AUTO_FREE char *like = text_clean(jx_str(proposal, "like", "?"));
+        size_t k;
+        const json_t *rule;
+        buf_addf(out, "approved each time (%d), like %s; could be a rule:\n",
+                 (int)jx_int(proposal, "approved", 0), like);
+        json_array_foreach(jx_arr(proposal, "rules"), k, rule)
+        {
+            print_block(out, json_string_value(rule), 2);
+        }
+    }
 }
 
 void print_gate_verify(struct buf *out, const struct print *p, const json_t *result)

@@ -34,8 +34,69 @@ static bool add_rule(struct client *c, const struct rule *rule, struct buf *repo
     if (!add_scope(request, rule, err) || !sync_call(&result, &c->conn, "rule.add", request, err))
         return false;
     AUTO_FREE char *clean = text_clean(jx_str(jx_obj(result, "rule"), "text", text.ptr));
+    if (!client_in_force(result, err))
+        return false;
     buf_addf(report, "r%d: %s\n", (int)jx_int(jx_obj(result, "rule"), "id", 0), clean);
     return true;
+}
+
+/* One proposal's rules, all of which it needs. */
+static bool add_proposal(struct client *c, const json_t *proposals, const json_t *proposed,
+                         struct err *err)
+{
+    AUTO_BUF struct buf report = BUF_INIT;
+    size_t i;
+    const json_t *text;
+    json_array_foreach(jx_arr(proposed, "rules"), i, text)
+    {
+        AUTO_JSON json_t *result = NULL, *request = json_object();
+        jx_set(request, "text", json_incref((json_t *)(uintptr_t)text));
+        jx_set_str(request, "repo", jx_str(proposals, "repo", NULL));
+        jx_set_int(request, "from_call", strtoll(jx_str(proposals, "call", "c0") + 1, NULL, 10));
+        if (!sync_call(&result, &c->conn, "rule.add", request, err) ||
+            !client_in_force(result, err))
+            return false;
+        const json_t *rule = jx_obj(result, "rule");
+        AUTO_FREE char *clean = text_clean(jx_str(rule, "text", ""));
+        buf_addf(&report, "r%d: %s\n", (int)jx_int(rule, "id", 0), clean);
+    }
+    return out_buf(&report, err);
+}
+
+/* --from C shows proposals with what each would have decided; --pick N stores one. */
+static bool add_from(char **argv, struct err *err)
+{
+    const char *call = NULL;
+    int64_t pick = 0;
+    bool json = false;
+    const struct opt table[] = {
+        {0, "from", OPT_STRING, &call, "C", "propose rules that let such a call pass", 0, 0},
+        {0, "pick", OPT_INT, &pick, "N", "store the proposal with this number", 1, 1000},
+        {0, "json", OPT_FLAG, &json, NULL, "print the proposals as JSON", 0, 0},
+    };
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_JSON json_t *result = NULL;
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct print p;
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 0, err))
+        return false;
+    if (!call)
+        return cmd_usage(argv[0], "--pick goes with --from C", err);
+    json_t *request = json_object();
+    jx_set_str(request, "call", call);
+    if (!client_open(&c, err) || !client_call(&result, &c, "rule.propose", request, err))
+        return false;
+    const json_t *proposals = jx_arr(result, "proposals");
+    if ((size_t)pick > json_array_size(proposals))
+        return err_set(err, ERR_USAGE, "there are %zu proposals", json_array_size(proposals));
+    if (pick > 0)
+        return add_proposal(&c, result, json_array_get(proposals, (size_t)pick - 1), err);
+    if (json)
+        return out_json(result, err);
+    out_print(&p);
+    print_proposals(&text, &p, result);
+    return out_buf(&text, err);
 }
 
 static bool add(char **argv, struct err *err)
@@ -46,8 +107,8 @@ static bool add(char **argv, struct err *err)
     AUTO_BUF struct buf report = BUF_INIT;
     /* Words of a command are no options of ours: `add allow command ls -l`. */
     bool wants_help = argv[1] && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
-    if (wants_help)
-        return cmd_parse(&args, argv, NULL, 0, err);
+    if (wants_help || (argv[1] && argv[1][0] == '-'))
+        return add_from(argv, err);
     for (char **word = argv + 1; *word; word++)
         strv_push(&args.operands, *word);
     if (args.operands.n == 0)
@@ -97,7 +158,8 @@ static bool rm(char **argv, struct err *err)
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_JSON json_t *result = NULL;
     return cmd_parse_n(&args, argv, NULL, 0, 1, SIZE_MAX, err) &&
-           client_ask(&result, "rule.rm", client_ids(&args.operands), err);
+           client_ask(&result, "rule.rm", client_ids(&args.operands), err) &&
+           client_in_force(result, err);
 }
 
 int cmd_rule_rm(int argc, char **argv)

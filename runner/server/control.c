@@ -45,6 +45,7 @@ static const struct op {
     {"rule.propose", op_rule_propose},
     {"rule.rm", op_rule_rm},
     {"gate.log", op_gate_log},
+    {"gate.export", op_gate_export},
     {"gate.verify", op_gate_verify},
     {"gate.stats", op_gate_stats},
 };

@@ -183,17 +183,24 @@ static bool check_layers(struct create *c, struct err *err)
 static bool choose_rung(struct create *c, struct err *err)
 {
     const char *asked = jx_str(c->body, "ladder", NULL);
-    const char *configured = config_str(c->config, "gate.ladder", NULL);
+    AUTO_FREE char *of_agent = xasprintf("gate.%s.ladder", c->agent->name);
+    const char *for_all = config_str(c->config, "gate.ladder", NULL);
+    const char *configured = config_str(c->config, of_agent, for_all);
+    const char *key = configured == for_all ? "gate.ladder" : of_agent;
     if (!asked && !configured) {
         c->ladder = attempt_default_ladder(&c->layers, &c->rung_why);
         return true;
     }
-    buf_adds(&c->rung_why, asked ? "as asked" : "gate.ladder of the configuration");
+    if (asked)
+        buf_adds(&c->rung_why, "as asked");
+    else
+        buf_addf(&c->rung_why, "%s of the configuration", key);
     return ladder_parse(&c->ladder, asked ? asked : configured, err) ||
-           (asked ? false : err_prefix(err, "gate.ladder"));
+           (asked ? false : err_prefix(err, "%s", key));
 }
 
-/* As asked, else as configured; then it must work. Else execs are watched where that is possible. */
+/* As asked, else as configured; then it must work. Else execs are watched where that is possible.
+ */
 static bool choose_exec(struct create *c, struct err *err)
 {
     const char *asked = jx_str(c->body, "exec", NULL);
@@ -214,8 +221,10 @@ static bool choose_setup(struct create *c, struct err *err)
     if (c->repo.toplevel && !setup_read(&setup, c->repo.toplevel, err))
         return false;
     strv_push_all(&c->notes, strv_array(&setup.notes));
+    enum ladder before = c->ladder;
     if (setup.ladder && !setup_tighten(&c->ladder, &c->rung_why, &setup, err))
         return false;
+    c->is_tightened = c->ladder != before;
     if (setup.command) {
         c->setup = xstrdup(setup.command);
         c->consent_digest = xstrdup(setup.digest);
@@ -241,8 +250,7 @@ void create_examine(void *arg)
     read_env(&c->desktop, c->body, "desktop");
     c->ok = check_repository(c, &c->err) && check_tasks(c, &c->err) && check_choices(c, &c->err) &&
             check_agent(c, &c->err) && check_layers(c, &c->err) && choose_rung(c, &c->err) &&
-            choose_exec(c, &c->err) && choose_net(c, &c->err) &&
-            choose_setup(c, &c->err);
+            choose_exec(c, &c->err) && choose_net(c, &c->err) && choose_setup(c, &c->err);
 }
 
 void create_number(void *arg)

@@ -29,6 +29,7 @@ struct create {
     enum ladder ladder;
     enum exec_policy exec;
     bool exec_required;
+    bool is_tightened; /* by the repository: no task may be looser */
     struct buf rung_why;
     char *require;        /* layer list or NULL */
     char *setup;          /* command to run first, NULL: none */

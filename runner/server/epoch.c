@@ -5,6 +5,7 @@
 #include "gate/ledger.h"
 #include "runner/server/link.h"
 #include "runner/store/run_row.h"
+#include "runner/store/rung.h"
 #include "runner/store/store.h"
 
 /* A request that waits for acknowledgements. */
@@ -36,6 +37,10 @@ bool epoch_policy(struct policy *ret, struct server *s, const char *attempt, str
         return false;
     policy.epoch = s->epoch;
     policy.ladder = run.ladder;
+    if (!rung_get(&policy.ladder, s->db, attempt, err)) {
+        policy_release(&policy);
+        return false;
+    }
     *ret = policy;
     return true;
 }

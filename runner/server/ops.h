@@ -17,6 +17,8 @@ void op_server_stop(struct request *r);
 /* ops_run.c */
 void op_run_create(struct request *r);
 void op_run_list(struct request *r);
+
+/* ops_ladder.c */
 void op_ladder_set(struct request *r);
 
 /* ops_attempt.c */
@@ -42,6 +44,11 @@ bool request_call_id(int64_t *ret, const char *word, struct err *err) WARN_UNUSE
 /* ops_explain.c */
 void op_call_explain(struct request *r);
 void op_rule_propose(struct request *r);
+/* The rules that would let pass what this call did, wherever in its repository; NULL: none can. */
+bool explain_habit(json_t **ret, struct server *s, int64_t call, struct err *err) WARN_UNUSED;
+
+/* ops_stats.c */
+void op_gate_stats(struct request *r);
 
 /* ops_rule.c */
 void op_rule_add(struct request *r);
@@ -50,7 +57,7 @@ void op_rule_rm(struct request *r);
 
 /* ops_gate.c */
 void op_gate_log(struct request *r);
+void op_gate_export(struct request *r);
 void op_gate_verify(struct request *r);
-void op_gate_stats(struct request *r);
 
 #endif

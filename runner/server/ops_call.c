@@ -15,7 +15,7 @@
 #include "runner/store/store.h"
 
 /* One transaction stays short enough that nobody notices it. */
-enum { DECIDE_MAX = 20000 };
+enum { DECIDE_MAX = 20000, EQUAL_SHOWN = 20 };
 
 bool request_call_id(int64_t *ret, const char *word, struct err *err)
 {
@@ -77,8 +77,9 @@ void op_call_show(struct request *r)
 struct decision {
     struct server *server;
     const char *by, *reason, *digest;
-    bool allow, grant;
+    bool allow, grant, equal; /* equal: the calls of the same action too */
     int64_t at_ms;
+    size_t n_named;          /* the ids that were shown; digest is theirs */
     struct ledger_call *won; /* to be told once it is committed */
     size_t n_won;
     json_t *failed;
@@ -111,8 +112,11 @@ static void explain_loss(struct err *err, const struct decision *d, const struct
     case CALL_APPROVED:
     case CALL_CONSUMED:
     case CALL_DENIED:
-        err_set(err, ERR_CONFLICT, "c%lld was already %s%s%s", id,
-                call->allowed ? "approved" : "denied", by ? " by " : "", by ? by : "");
+        err_set(err, ERR_CONFLICT, "c%lld was already %s%s%s%s", id,
+                call->allowed ? "approved" : "denied", by ? " by " : "", by ? by : "",
+                d->allow && !call->allowed
+                    ? "; --grant lets the same action of this attempt pass once"
+                    : "");
         break;
     case CALL_ORPHANED:
         err_set(err, ERR_CONFLICT,
@@ -131,12 +135,12 @@ static void explain_loss(struct err *err, const struct decision *d, const struct
     }
 }
 
-static bool decide_one(struct decision *d, int64_t id, struct err *err)
+static bool decide_one(struct decision *d, int64_t id, const char *digest, struct err *err)
 {
     enum ledger_outcome outcome;
     struct ledger_call call;
     struct err why = ERR_INIT;
-    if (!ledger_decide(&outcome, &call, d->server->db, id, d->digest, d->allow, d->reason, d->by,
+    if (!ledger_decide(&outcome, &call, d->server->db, id, digest, d->allow, d->reason, d->by,
                        "person", d->grant, d->at_ms, &why)) {
         if (why.code != ERR_NOT_FOUND && why.code != ERR_CONFLICT) {
             *err = why;
@@ -179,6 +183,48 @@ static bool collect_ids(struct strv *ret, struct request *r, struct err *err)
     return true;
 }
 
+/* Append the ids that are not there yet, as "c12" or as "12". */
+static void push_new(struct strv *words, const struct strv *ids)
+{
+    for (size_t i = 0; i < ids->n; i++)
+        if (!strv_has(words, ids->v[i]) && !strv_has(words, ids->v[i] + 1))
+            strv_push(words, ids->v[i]);
+}
+
+/* The calls that wait and do the same as one of the words: behind the words themselves. */
+static bool add_equal(struct strv *words, struct db *db, struct err *err)
+{
+    size_t n = words->n;
+    for (size_t i = 0; i < n; i++) {
+        AUTO_LEDGER_CALL struct ledger_call call = LEDGER_CALL_INIT;
+        AUTO_STRV struct strv same = STRV_INIT;
+        struct err ignored = ERR_INIT;
+        int64_t id;
+        if (!request_call_id(&id, words->v[i], err))
+            return false;
+        if (!ledger_get(&call, db, id, &ignored))
+            continue; /* told when it is decided */
+        if (!ledger_equal(&same, db, call.action, err))
+            return false;
+        push_new(words, &same);
+    }
+    return true;
+}
+
+/* What still waits and does the same as what was decided. */
+static json_t *list_equal(const struct decision *d)
+{
+    AUTO_STRV struct strv ids = STRV_INIT;
+    for (size_t i = 0; i < d->n_won && i < EQUAL_SHOWN; i++) {
+        AUTO_STRV struct strv same = STRV_INIT;
+        struct err ignored = ERR_INIT;
+        if (!ledger_equal(&same, d->server->db, d->won[i].action, &ignored))
+            break;
+        push_new(&ids, &same);
+    }
+    return jx_from_strv(&ids);
+}
+
 static bool decide_all(struct decision *d, const struct strv *words, struct err *err)
 {
     AUTO_ROLLBACK struct db *db = d->server->db;
@@ -186,7 +232,8 @@ static bool decide_all(struct decision *d, const struct strv *words, struct err 
         return false;
     for (size_t i = 0; i < words->n; i++) {
         int64_t id;
-        if (!request_call_id(&id, words->v[i], err) || !decide_one(d, id, err))
+        const char *digest = i < d->n_named ? d->digest : NULL;
+        if (!request_call_id(&id, words->v[i], err) || !decide_one(d, id, digest, err))
             return false;
     }
     return db_commit(db, err);
@@ -214,6 +261,7 @@ static bool read_decision(struct decision *d, const struct request *r, struct er
         .digest = jx_str(r->body, "digest", NULL),
         .allow = strcmp(word, "allow") == 0,
         .grant = jx_bool(r->body, "grant", false),
+        .equal = jx_bool(r->body, "equal", false),
         .at_ms = clock_unix_ms(),
     };
     if (!d->allow && strcmp(word, "deny") != 0)
@@ -233,7 +281,8 @@ void op_call_decide(struct request *r)
         return;
     }
     d.failed = json_array();
-    if (!decide_all(&d, &words, &err)) {
+    d.n_named = words.n;
+    if ((d.equal && !add_equal(&words, r->server->db, &err)) || !decide_all(&d, &words, &err)) {
         request_fail(r, &err);
         decision_release(&d);
         return;
@@ -242,7 +291,7 @@ void op_call_decide(struct request *r)
     json_t *decided = json_array();
     for (size_t i = 0; i < d.n_won; i++)
         json_array_append_new(decided, ledger_call_json(&d.won[i]));
-    request_answer(r,
-                   json_pack("{s:o, s:O}", "decided", view_cut_calls(decided), "failed", d.failed));
+    request_answer(r, json_pack("{s:o, s:O, s:o}", "decided", view_cut_calls(decided), "failed",
+                                d.failed, "equal", list_equal(&d)));
     decision_release(&d);
 }

@@ -190,3 +190,23 @@ void op_rule_propose(struct request *r)
     else
         request_fail(r, &err);
 }
+
+/* Proposals come narrowest first, each for the run and then for the repository. */
+enum { FOR_THE_REPOSITORY = 1 };
+
+bool explain_habit(json_t **ret, struct server *s, int64_t id, struct err *err)
+{
+    AUTO_LEDGER_CALL struct ledger_call call = LEDGER_CALL_INIT;
+    AUTO_RUN_ROW struct run_row run = RUN_ROW_INIT;
+    struct policy_place place;
+    const char *why;
+    if (!ledger_get(&call, s->db, id, err))
+        return false;
+    *ret = NULL;
+    struct err gone = ERR_INIT;
+    if (!place_of(&place, &run, s->db, &call, &gone))
+        return true;
+    AUTO_JSON json_t *sets = explain_proposals(&why, &call.request, &place, call.attempt);
+    *ret = json_incref(json_array_get(sets, FOR_THE_REPOSITORY));
+    return true;
+}

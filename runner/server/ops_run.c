@@ -9,12 +9,12 @@
 #include "runner/base/clock.h"
 #include "runner/base/text.h"
 #include "runner/server/create.h"
-#include "runner/server/epoch.h"
 #include "runner/server/events.h"
 #include "runner/server/ops.h"
 #include "runner/server/sched.h"
 #include "runner/server/settings.h"
 #include "runner/server/view.h"
+#include "runner/store/rung.h"
 #include "runner/store/store.h"
 
 enum { LISTED_RUNS = 1000, SHOWN_ATTEMPTS = 2000 };
@@ -68,6 +68,20 @@ static bool insert_run(struct create *c, int64_t n, int64_t at_ms, struct err *e
     return run_row_insert(c->request->server->db, &run, err);
 }
 
+/* A task may name a rung of its own; what the repository tightened stays so. */
+static bool set_task_rung(struct create *c, const json_t *task, const char *id, struct err *err)
+{
+    const char *name = jx_str(task, "ladder", NULL);
+    enum ladder ladder;
+    if (!name)
+        return true;
+    if (!ladder_parse(&ladder, name, err))
+        return false;
+    if (c->is_tightened && ladder > c->ladder)
+        return true;
+    return rung_set(c->request->server->db, id, ladder, err);
+}
+
 static bool insert_attempts(struct create *c, int64_t at_ms, struct err *err)
 {
     struct db *db = c->request->server->db;
@@ -80,7 +94,8 @@ static bool insert_attempts(struct create *c, int64_t at_ms, struct err *err)
         for (int64_t k = 0; k < c->n; k++) {
             struct attempt_spec spec;
             create_spec(&spec, c, task, ++n);
-            bool ok = attempt_row_insert(db, &spec, title, at_ms, err);
+            bool ok = attempt_row_insert(db, &spec, title, at_ms, err) &&
+                      set_task_rung(c, task, spec.id, err);
             attempt_spec_release(&spec);
             if (!ok)
                 return false;
@@ -245,32 +260,4 @@ void op_run_list(struct request *r)
     }
     json_decref(runs);
     request_fail(r, &err);
-}
-
-static bool set_ladder(struct request *r, int64_t run, enum ladder ladder, int64_t *ret_epoch,
-                       struct err *err)
-{
-    struct server *s = r->server;
-    AUTO_ROLLBACK struct db *db = s->db;
-    AUTO_JSON json_t *body = json_object();
-    jx_set_int(body, "run", run);
-    jx_set_str(body, "ladder", ladder_name(ladder));
-    jx_set_str(body, "by", r->by);
-    return db_begin(db, err) && run_row_set_ladder(db, run, ladder, err) &&
-           ledger_log(db, "ladder.set", body, clock_unix_ms(), err) &&
-           epoch_raise(ret_epoch, s, err) && db_commit(db, err);
-}
-
-void op_ladder_set(struct request *r)
-{
-    struct err err = ERR_INIT;
-    enum ladder ladder;
-    int64_t epoch, run = jx_int(r->body, "run", 0);
-    if (!ladder_parse(&ladder, jx_str(r->body, "ladder", ""), &err) ||
-        !set_ladder(r, run, ladder, &epoch, &err)) {
-        request_fail(r, &err);
-        return;
-    }
-    events_run(r->server, run);
-    epoch_spread(r->server, epoch, r, json_pack("{s:I}", "epoch", (json_int_t)epoch));
 }

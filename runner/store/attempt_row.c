@@ -120,7 +120,8 @@ bool attempt_row_get(struct attempt_row *ret, struct db *db, const char *id, str
             " interactive, engine, engine_why, tree, tip, snapshot, commits, files, note,"
             " review, layers, last_line, exit_status, error, started_ms, ended_ms,"
             " keeper_pid, keeper_ticks, keeper_boot, spool_seq, merged_into, merged_commit,"
-            " path, base, base_ref, ladder"
+            " path, base, base_ref,"
+            " coalesce((SELECT rung.ladder FROM rung WHERE rung.attempt = a.id), r.ladder)"
             " FROM attempt a JOIN run r ON r.id = a.run WHERE a.id = ?",
             err))
         return false;
@@ -286,7 +287,8 @@ bool attempt_row_spec(struct attempt_spec *ret, struct db *db, const char *id, s
     struct db_stmt *s;
     bool have;
     if (!db_stmt(&s, db,
-                 "SELECT a.spec, a.task, coalesce(a.env, r.env), r.ladder"
+                 "SELECT a.spec, a.task, coalesce(a.env, r.env),"
+                 " coalesce((SELECT rung.ladder FROM rung WHERE rung.attempt = a.id), r.ladder)"
                  " FROM attempt a JOIN run r ON r.id = a.run WHERE a.id = ?",
                  err))
         return false;

@@ -82,6 +82,35 @@ static void asks_once(void **state)
     assert_false(db_in_transaction(s->db));
 }
 
+/* A denial is the answer to the same again, until a grant or another word of the person's. */
+static void repeats_a_denial(void **state)
+{
+    struct store *s = *state;
+    AUTO_LEDGER_CALL struct ledger_call call = LEDGER_CALL_INIT, again = LEDGER_CALL_INIT;
+    int64_t id = store_ask(s->db, "3.2", 1, "make");
+    assert_int_equal(decide(&call, s->db, id, false, "ada", false), LEDGER_WON);
+    int64_t second = store_ask(s->db, "3.2", 2, "make");
+    assert_true(ledger_get(&again, s->db, second, &err));
+    assert_int_equal(again.state, CALL_DENIED);
+    assert_string_equal(again.why, "repeat");
+    assert_string_equal(again.decided_by, "ada");
+    assert_string_equal(again.reason, "The same was denied before, as c1: use make");
+    ledger_call_release(&again);
+    int64_t elsewhere = store_ask(s->db, "3.3", 1, "make");
+    assert_true(ledger_get(&again, s->db, elsewhere, &err));
+    assert_int_equal(again.state, CALL_PENDING);
+    AUTO_STRV struct strv same = STRV_INIT;
+    assert_true(ledger_equal(&same, s->db, again.action, &err));
+    assert_int_equal(same.n, 1);
+    assert_string_equal(same.v[0], "c3");
+    ledger_call_release(&again);
+    ledger_call_release(&call);
+    assert_int_equal(decide(&call, s->db, id, true, "bob", true), LEDGER_GRANTED);
+    int64_t granted = store_ask(s->db, "3.2", 3, "make");
+    assert_true(ledger_get(&again, s->db, granted, &err));
+    assert_int_equal(again.state, CALL_APPROVED);
+}
+
 static void decides_once(void **state)
 {
     struct store *s = *state;
@@ -90,7 +119,7 @@ static void decides_once(void **state)
     assert_int_equal(decide(&call, s->db, id, false, "ada", false), LEDGER_WON);
     assert_int_equal(call.state, CALL_DENIED);
     assert_string_equal(call.reason, "use make");
-    assert_int_equal(decide(&call, s->db, id, true, "bob", true), LEDGER_LOST);
+    assert_int_equal(decide(&call, s->db, id, true, "bob", false), LEDGER_LOST);
     assert_int_equal(call.state, CALL_DENIED);
     assert_string_equal(call.decided_by, "ada");
     assert_int_equal(call.decided_ms, NOW_MS);
@@ -273,7 +302,8 @@ static void prints_calls(void **state)
         "w\",\"worktree\":null,\"call_id\":\"\",\"session\":\"\","
         "\"subagent\":null,\"action\":\"%s\",\"digest\":\"%s\",\"asked_ms\":1000,\"deadline_ms\":"
         "61000,"
-        "\"decided_ms\":null,\"decided_by\":null,\"why\":\"floor\",\"reason\":\"make is asked here\",\"rule\":null,"
+        "\"decided_ms\":null,\"decided_by\":null,\"why\":\"floor\",\"reason\":\"make is asked "
+        "here\",\"rule\":null,"
         "\"ask_why\":\"floor\",\"ask_reason\":\"make is asked here\"}",
         call.action, call.digest);
     assert_string_equal(text.ptr, want);
@@ -415,6 +445,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LEDGER_TEST(asks_once),
+        LEDGER_TEST(repeats_a_denial),
         LEDGER_TEST(decides_once),
         LEDGER_TEST(compares_what_was_shown),
         LEDGER_TEST(consumes_once),

@@ -1,0 +1,115 @@
+/* Rows of the log, as they are read. */
+#include <string.h>
+
+#include "gate/ledger_row.h"
+#include "runner/base/mem.h"
+
+enum { LIST_DEFAULT = 1000 };
+
+static json_t *log_row(struct db_stmt *s)
+{
+    json_t *row = json_object();
+    jx_set_int(row, "seq", db_col_int(s, 0));
+    jx_set_int(row, "at_ms", db_col_int(s, 1));
+    jx_set(row, "kind", ledger_row_text(db_col_str(s, 2)));
+    const char *text = db_col_str(s, 3);
+    json_t *body = NULL;
+    struct err ignored = ERR_INIT;
+    /* A body that was tampered with is shown as the text it is. */
+    if (!jx_parse(&body, text, strlen(text), &ignored))
+        body = ledger_row_text(text);
+    jx_set(row, "body", body);
+    jx_set(row, "hash", ledger_row_text(db_col_str(s, 4)));
+    return row;
+}
+
+static bool collect(json_t **ret, struct db_stmt *s, json_t *(*row)(struct db_stmt *s),
+                    struct err *err)
+{
+    AUTO_JSON json_t *rows = json_array();
+    bool has_row = true;
+    while (has_row) {
+        if (!db_step(s, &has_row, err))
+            return false;
+        if (has_row)
+            json_array_append_new(rows, row(s));
+    }
+    db_reset(s);
+    *ret = steal_json(&rows);
+    return true;
+}
+
+bool ledger_log_list(json_t **ret, struct db *db, int64_t after, int64_t limit, struct err *err)
+{
+    struct db_stmt *s;
+    if (!db_stmt(
+            &s, db,
+            "SELECT seq, at_ms, kind, body, hash FROM log WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+            err))
+        return false;
+    db_bind_int(s, 1, after);
+    db_bind_int(s, 2, limit > 0 ? limit : LIST_DEFAULT);
+    return collect(ret, s, log_row, err);
+}
+
+/* A body that is no JSON has no members, and does not end the query. */
+#define MEMBER(name) "(CASE WHEN json_valid(body) THEN json_extract(body, '$." name "') END)"
+
+bool ledger_log_find(json_t **ret, struct db *db, const struct ledger_log_filter *f,
+                     struct err *err)
+{
+    struct db_stmt *s;
+    if (!db_stmt(&s, db,
+                 "SELECT * FROM (SELECT seq, at_ms, kind, body, hash FROM log WHERE seq > ?1"
+                 " AND at_ms >= ?2"
+                 " AND (?3 IS NULL OR " MEMBER("attempt") " = ?3"
+                 "  OR substr(" MEMBER("attempt") ", 1, length(?3) + 1) = ?3 || '.'"
+                 "  OR CAST(" MEMBER("run") " AS TEXT) = ?3)"
+                 " AND (?4 IS NULL OR " MEMBER("agent") " = ?4)"
+                 " AND (?5 IS NULL OR " MEMBER("tool") " = ?5)"
+                 " AND (?6 IS NULL OR " MEMBER("state") " = ?6)"
+                 " AND (?7 IS NULL OR instr(lower(body), lower(?7)) OR instr(kind, ?7))"
+                 " ORDER BY seq DESC LIMIT ?8) ORDER BY seq",
+                 err))
+        return false;
+    db_bind_int(s, 1, f->after);
+    db_bind_int(s, 2, f->since_ms);
+    db_bind_text(s, 3, f->attempt);
+    db_bind_text(s, 4, f->agent);
+    db_bind_text(s, 5, f->tool);
+    db_bind_text(s, 6, f->state);
+    db_bind_text(s, 7, f->text);
+    db_bind_int(s, 8, f->limit > 0 ? f->limit : LIST_DEFAULT);
+    return collect(ret, s, log_row, err);
+}
+
+static json_t *export_row(struct db_stmt *s)
+{
+    json_t *row = json_object();
+    jx_set_int(row, "seq", db_col_int(s, 0));
+    if (db_col_int(s, 6)) {
+        jx_set_int(row, "at_ms", db_col_int(s, 1));
+        jx_set(row, "kind", ledger_row_text(db_col_str(s, 2)));
+        jx_set(row, "body", ledger_row_text(db_col_str(s, 3)));
+    }
+    jx_set(row, "prev", ledger_row_text(db_col_str(s, 4)));
+    jx_set(row, "hash", ledger_row_text(db_col_str(s, 5)));
+    return row;
+}
+
+bool ledger_log_export(json_t **ret, struct db *db, int64_t run, int64_t after, int64_t limit,
+                       struct err *err)
+{
+    struct db_stmt *s;
+    if (!db_stmt(&s, db,
+                 "SELECT seq, at_ms, kind, body, prev, hash, ?1 = 0 OR kind LIKE 'rule.%'"
+                 " OR coalesce(" MEMBER("run") " = ?1, 0)"
+                 " OR coalesce(" MEMBER("attempt") " LIKE ?1 || '.%', 0)"
+                 " FROM log WHERE seq > ?2 ORDER BY seq LIMIT ?3",
+                 err))
+        return false;
+    db_bind_int(s, 1, run);
+    db_bind_int(s, 2, after);
+    db_bind_int(s, 3, limit > 0 ? limit : LIST_DEFAULT);
+    return collect(ret, s, export_row, err);
+}

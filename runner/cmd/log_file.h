@@ -1,0 +1,27 @@
+/*
+ * log_file: the log of the gate as one file that verifies anywhere.
+ *
+ * JSON lines: {"log":"headgate","v":1,"run":R}; then rows in order, whole ones as
+ * {seq,at_ms,kind,body,prev,hash} with the body as the text that was hashed, those of other runs as
+ * {seq,prev,hash}; last {"end":true,"rows":N,"tail":HASH}. Each hash follows from the one before, so
+ * that a changed, missing, inserted or moved row is found; a file rewritten as a whole is found only
+ * against a tail that was kept elsewhere.
+ */
+#ifndef CMD_LOG_FILE_H
+#define CMD_LOG_FILE_H
+
+#include "runner/base/jx.h"
+
+/* A hash and what is known of the file so far. */
+struct log_check {
+    int64_t rows, bad_line; /* bad_line: from 1; 0: none */
+    char tail[65];
+    bool has_end;
+    struct buf why;
+};
+void log_check_init(struct log_check *c);
+void log_check_release(struct log_check *c);
+/* Check the bytes of a file. False: *c says where and why. Pure. */
+bool log_check_text(struct log_check *c, const char *text, size_t len);
+
+#endif

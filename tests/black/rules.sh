@@ -1,0 +1,115 @@
+#!/bin/sh
+# Rules that people keep: tried, proposed, explained, revoked while agents run; the ladder while it runs; repeated and equal
+# calls; filters, export and proof of the log.
+. "$(dirname "$0")/../lib.sh"
+
+try() { headgate gate rule try "$@"; }
+
+# Tried without a store or a server.
+args='{"command":"git status -s"}'
+check_status 0 'a rule that covers' try --rule 'allow command git status' --tool Bash --args "$args"
+check_status 6 'a redirection asks' try --rule 'allow command git status' --tool Bash --args '{"command":"git status > x"}'
+check_status 3 'deny beats allow' try --rule 'allow tool Bash' --rule 'deny command git' --tool Bash --args "$args"
+check_status 6 'ask beats allow' try --rule 'allow tool Bash' --rule 'ask command git' --tool Bash --args "$args"
+check_status 6 'an option that runs a program' try --rule 'allow command npm test' --tool Bash --args '{"command":"npm test --script-shell=./x"}'
+check_has 'and it is named' '--script-shell' "$OUT"
+check_status 2 'a program by its path' try --rule 'allow command ./x' --tool Bash --args '{"command":"./x"}'
+check_status 6 'another agent' try --rule 'allow command git status for codex' --agent claude --tool Bash --args "$args"
+check_status 2 'bad JSON' try --tool Bash --args '{'
+printf '# rules\nallow command git status\n' >"$WORLD/rules"
+check_status 0 'a file of rules' try --rules "$WORLD/rules" --tool Bash --args "$args"
+check_equal 'JSON has the verdict' allow "$(try --rules "$WORLD/rules" --tool Bash --args "$args" --json | jq -r .verdict)"
+mkdir -p "$WORLD/tree/src"
+ln -s /etc "$WORLD/tree/src/link"
+edit() { try --rule 'allow path src/' --tool Edit --args "{\"file_path\":\"$1\"}" --cwd "$WORLD/tree"; }
+check_status 0 'an edit below the folder' edit src/new
+check_status 6 'not through a link' edit src/link/passwd
+check_status 6 'not through ..' edit src/../x
+check_status 0 'the options are listed' try --options
+check_has 'with find' '^find: .*-exec' "$OUT"
+check 'no state was made' sh -c "! ls '$XDG_STATE_HOME'/headgate/*/state.db"
+check_status 0 'the floor is listed' headgate gate floor
+check_has 'with what publishes' 'git push' "$OUT"
+
+make_repo "$WORLD/repo"
+cd "$WORLD/repo"
+
+# The reason of a question, equal calls, a repeated call.
+run_agent --ladder confirm -n 2 -j 2 --detach -- 'shell make same
+shell make same
+shell echo end' >/dev/null 2>&1
+run=$(last_run)
+until_true 20 has_pending 2 || die 'no two calls wait'
+first=$(pending | head -n 1)
+check_has 'the list has the reason' "asked at 'confirm'" "$(headgate gate ls >"$WORLD/ls"; echo "$WORLD/ls")"
+check_equal 'JSON has it too' ladder "$(headgate gate show "$first" --json | jq -r .why)"
+check_status 0 'deny one' headgate gate deny "$first" --reason 'use test'
+check_has 'the equal one is named' 'waits for the same' "$OUT"
+second=$(pending | head -n 1)
+attempt=$(headgate gate show "$first" --json | jq -r .attempt)
+was_repeated() { headgate gate ls --all --json | jq -e --arg a "$attempt" '.calls[] | select(.attempt == $a and .why == "repeat")'; }
+until_true 20 was_repeated || die 'the repeated call was asked again'
+was_repeated >"$WORLD/repeat"
+check_has 'with the same words, marked' 'denied before, as c[0-9]+: use test' "$WORLD/repeat"
+headgate gate deny --equal "$second" --reason 'use test' >/dev/null
+until_true 20 has_pending 2 || die 'the last calls did not come'
+check_status 0 'one decision for equal calls' headgate gate approve --equal "$(pending | head -n 1)"
+check_equal 'which has a row for each' 2 "$(headgate gate log --text 'call.approved' --json | jq '.rows | length')"
+until_true 20 is_done "$run.1" || die 'the first attempt did not end'
+until_true 20 is_done "$run.2" || die 'the second attempt did not end'
+
+# Explained and proposed.
+check_status 0 'explain' headgate gate explain "$first"
+check_has 'says what was decided' 'use test' "$OUT"
+check_status 0 'proposals' headgate gate rule add --from "$first"
+check_has 'narrowest first' "^ +1\. allow exactly make same for command in run $run\$" "$OUT"
+check_has 'with a preview' 'of the last [0-9]+ calls, [0-9]+ of them DENIED' "$OUT"
+check_status 0 'pick one' headgate gate rule add --from "$first" --pick 2
+check_status 0 'it is listed with its origin' headgate gate rule ls
+check_has 'the call' "from $first" "$OUT"
+check_status 0 'and decides' headgate gate explain "$first"
+check_has 'as explain says' 'decides: it covers the whole call' "$OUT"
+headgate gate rule export >"$WORLD/exported"
+check_has 'export is the grammar' '^allow exactly make same for command in repo ' "$WORLD/exported"
+
+# A rule that is removed and a rung that is raised while the agent runs.
+run_agent --ladder confirm --detach -- 'shell make same
+shell echo hold
+shell make same
+shell echo third
+shell echo fourth' >/dev/null 2>&1
+run=$(last_run)
+count_calls() { headgate gate ls --all --json "$run" | jq '.calls | length'; }
+has_calls() { [ "$(count_calls)" -ge "$1" ]; }
+until_true 20 has_calls 1 || die 'the covered call did not come'
+check_equal 'the rule let it pass' rule "$(headgate gate ls --all --json "$run" | jq -r '.calls[0].why')"
+rule=$(headgate gate rule ls --json | jq -r '.rules[0].id')
+check_equal 'and its use is counted' 1 "$(headgate gate rule ls --json | jq -r '.rules[0].count')"
+check_status 0 'remove it' headgate gate rule rm "r$rule"
+until_true 20 has_pending || die 'the second call did not come'
+headgate gate approve --all >/dev/null
+until_true 20 has_calls 3 || die 'the third call did not come'
+until_true 20 has_pending || die 'the removed rule still holds'
+check_status 0 'raise the rung' headgate gate ladder "$run.1" auto
+headgate gate approve --all >/dev/null
+until_true 20 is_done "$run.1" || die 'the rung did not change'
+check_equal 'the rung is shown' auto "$(headgate show "$run.1" --json | jq -r '.attempts[0].ladder')"
+check_status 2 'no such rung' headgate gate ladder "$run" high
+check_equal 'rungs by agent' confirm "$(git config --file "$XDG_CONFIG_HOME/headgate/config" gate.command.ladder confirm; run_agent --json -- 'print x' 2>/dev/null | jq -r '.rung // .run.ladder // .attempts[0].ladder')"
+
+# Statistics and the log.
+check_status 0 'statistics' headgate gate stats --json
+check_equal 'asks per 100 calls' true "$(jq '.asks_per_100 > 0 and .by_tool.Bash.calls > 3 and .by_agent.command.asked > 1' "$OUT")"
+check_equal 'filter by attempt' "$run.1" "$(headgate gate log "$run.1" --state consumed --json | jq -r '[.rows[].body.attempt] | unique | .[]')"
+check_equal 'filter by tool' 0 "$(headgate gate log --tool Nothing --json | jq '.rows | length')"
+check_status 0 'export a run' headgate gate log "$run" --export "$WORLD/log"
+check_lacks 'without what others did' 'use test' "$WORLD/log"
+check_status 0 'it verifies' headgate gate verify --file "$WORLD/log"
+sed '/call.consumed/s/consumed/approved/' "$WORLD/log" >"$WORLD/changed"
+check_status 1 'a changed row' headgate gate verify --file "$WORLD/changed"
+check_has 'is named' 'row [0-9]+: .*changed' "$OUT"
+sed 5d "$WORLD/log" >"$WORLD/missing"
+check_status 1 'a missing row' headgate gate verify --file "$WORLD/missing"
+sed '$d' "$WORLD/log" >"$WORLD/cut"
+check_status 1 'a cut end' headgate gate verify --file "$WORLD/cut"
+check_status 0 'the store verifies' headgate gate verify
