@@ -5,6 +5,7 @@
     bench.py run  [PAIRS] [FILES]  headgate run -n 8 -j 8 -- true, against eight `git worktree add`
     bench.py call [CALLS]          one call through the gate: hook client start to exit, and durable decisions a second
     bench.py exec [PAIRS] [FILES]  one exec and `make -j2` of FILES compiles, by policy of the exec gate against none
+    bench.py proxy [PAIRS] [MB]    bytes through the egress proxy, against a plain relay (socat)
     bench.py idle                  memory of server and keeper, and CPU with 8 agents that wait
 
 Figures are medians over alternating pairs; a ratio is the median of the pairs' own ratios. HEADGATE_BIN names the folder of the
@@ -14,6 +15,7 @@ import json
 import os
 import random
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -231,11 +233,90 @@ def bench_idle():
         (cpu_s(server) - before[0]) * 5, (sum(map(cpu_s, keepers)) - before[1]) * 5))
 
 
+CLIENT = """
+import os, socket, sys, time
+def take(place, target, size):
+    start = time.perf_counter()
+    with socket.create_connection(place) as s:
+        if target:
+            s.sendall(("CONNECT %s HTTP/1.1\\r\\n\\r\\n" % target).encode())
+            if not s.recv(39).startswith(b"HTTP/1.1 200"):
+                sys.exit("refused")
+        s.sendall(b"x")
+        buffer, left = bytearray(1 << 20), size
+        while left:
+            n = s.recv_into(buffer)
+            if n == 0:
+                sys.exit("cut short")
+            left -= n
+    return time.perf_counter() - start
+"""
+
+
+def bench_proxy(pairs, megabytes):
+    """The same client takes the same bytes through the proxy of a box, and through socat on the host."""
+    size, folder = megabytes << 20, WORLD + "/shared"
+    os.mkdir(folder)
+    os.chmod(folder, 0o777)
+    server = subprocess.Popen([sys.executable, "-c", """
+import socket, sys, threading
+block = bytes(1 << 20)
+def serve(client):
+    client.recv(1)
+    for _ in range(int(sys.argv[1])):
+        client.sendall(block)
+    client.close()
+sock = socket.create_server(("127.0.0.1", 0))
+print(sock.getsockname()[1], flush=True)
+while True:
+    threading.Thread(target=serve, args=(sock.accept()[0],), daemon=True).start()
+""", str(megabytes)], stdout=subprocess.PIPE, text=True)
+    port = int(server.stdout.readline())
+    probe = socket.create_server(("127.0.0.1", 0))
+    relay_port = probe.getsockname()[1]
+    probe.close()
+    relay = subprocess.Popen(["socat", "TCP-LISTEN:%d,bind=127.0.0.1,reuseaddr,fork" % relay_port,
+                              "TCP:127.0.0.1:%d" % port])
+    with open(folder + "/client.py", "w") as out:
+        out.write(CLIENT + """
+place = os.environ["HEADGATE_PROXY"].rsplit(":", 1)
+for i in range(int(sys.argv[3])):
+    while not os.path.exists("%s/go%d" % (sys.argv[1], i)):
+        time.sleep(0.01)
+    took = take((place[0], int(place[1])), sys.argv[2], int(sys.argv[4]))
+    with open("%s/new" % sys.argv[1], "w") as out:
+        out.write(str(took))
+    os.rename("%s/new" % sys.argv[1], "%s/took%d" % (sys.argv[1], i))
+""")
+    repo, target, ours, theirs = make_repo(WORLD + "/repo", 1), "127.0.0.1:%d" % port, [], []
+    here = {}
+    exec(CLIENT, here)
+    try:
+        sh("headgate", "run", "--detach", "--net", target, "--rw", folder, "--", "python3", folder + "/client.py", folder,
+           target, str(pairs + 1), str(size), cwd=repo)
+        for i in range(pairs + 1):
+            theirs.append(here["take"](("127.0.0.1", relay_port), None, size))
+            open("%s/go%d" % (folder, i), "w").close()
+            deadline = time.time() + 120
+            while not os.path.exists("%s/took%d" % (folder, i)):
+                if time.time() > deadline:
+                    sys.exit("the client in the box gave no answer")
+                time.sleep(0.01)
+            ours.append(float(open("%s/took%d" % (folder, i)).read()))
+    finally:
+        relay.kill()
+        server.kill()
+    report("%d MB through the proxy of a box" % megabytes, ours[1:])
+    report("%d MB through socat" % megabytes, theirs[1:])
+    ratio("throughput, proxy / socat", theirs[1:], ours[1:])
+
+
 def main():
     words = sys.argv[1:] or [""]
     numbers = [int(w) for w in words[1:]]
     benches = {"box": lambda: bench_box(*(numbers or [40])), "call": lambda: bench_call(*(numbers or [200])),
                "run": lambda: bench_run(*(numbers + [20, 20000][len(numbers):])), "idle": bench_idle,
+               "proxy": lambda: bench_proxy(*(numbers + [20, 256][len(numbers):])),
                "exec": lambda: bench_exec(*(numbers + [5, 200][len(numbers):]))}
     if words[0] not in benches:
         sys.exit(__doc__)
