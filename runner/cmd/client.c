@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -87,6 +88,7 @@ static bool hello(struct client *c, int64_t *ret_v, struct err *err)
     json_t *request = json_object();
     jx_set_int(request, "v", CLIENT_PROTOCOL);
     jx_set_str(request, "client", "shell");
+    jx_set_str(request, "ssh", getenv("SSH_CONNECTION")); /* a label for the log, and no proof */
     if (!client_call(&result, c, "hello", request, err))
         return err_prefix(err, "the server does not answer");
     *ret_v = jx_int(result, "v", 0);

@@ -12,14 +12,18 @@
 #include "runner/server/view.h"
 
 /* Whatever is older than the newest of these is asked for by name. */
-enum { PROTOCOL = 1, SNAPSHOT_RUNS = 500, SNAPSHOT_ATTEMPTS = 2000 };
+enum { PROTOCOL = 1, ADDRESS_BYTES = 64, SNAPSHOT_RUNS = 500, SNAPSHOT_ATTEMPTS = 2000 };
 
 void op_hello(struct request *r)
 {
     struct client *c = r->client;
     free(c->kind);
-    c->kind =
-        xstrdup(strcmp(jx_str(r->body, "client", ""), "dashboard") == 0 ? "dashboard" : "shell");
+    const char *kind =
+        strcmp(jx_str(r->body, "client", ""), "dashboard") == 0 ? "dashboard" : "shell";
+    const char *ssh = jx_str(r->body, "ssh", "");
+    size_t len = strspn(ssh, "0123456789abcdefABCDEF.:%");
+    bool is_remote = len > 0 && len <= ADDRESS_BYTES && (ssh[len] == ' ' || ssh[len] == '\0');
+    c->kind = is_remote ? xasprintf("%s by ssh from %.*s", kind, (int)len, ssh) : xstrdup(kind);
     json_t *result = json_object();
     jx_set_str(result, "version", HEADGATE_VERSION);
     jx_set_int(result, "v", PROTOCOL);

@@ -6,6 +6,7 @@
     bench.py call [CALLS]          one call through the gate: hook client start to exit, and durable decisions a second
     bench.py exec [PAIRS] [FILES]  one exec and `make -j2` of FILES compiles, by policy of the exec gate against none
     bench.py proxy [PAIRS] [MB]    bytes through the egress proxy, against a plain relay (socat)
+    bench.py rules [RULES]         the same with 1,000 rules, and durable decisions a second of eight agents
     bench.py idle                  memory of server and keeper, and CPU with 8 agents that wait
 
 Figures are medians over alternating pairs; a ratio is the median of the pairs' own ratios. HEADGATE_BIN names the folder of the
@@ -156,6 +157,26 @@ def bench_call(calls):
             {"hook": "headgate-hook, start to exit, allowed", "true": "/bin/true, same way"}[name],
             statistics.median(times) * 1e3, times[len(times) * 99 // 100] * 1e3, len(times)))
     print("%-44s %.0f a second (one caller, each on disk before its answer)" % ("durable decisions", result["rate"]))
+
+
+def bench_rules(rules):
+    """The hook's way with many rules, and durable decisions by one and by eight agents at once."""
+    with open(WORLD + "/rules", "w") as out:
+        for i in range(rules):
+            out.write(("allow command tool%d run\n" if i % 2 else "deny path private/%d/\n") % i)
+    sh("headgate", "gate", "rule", "import", WORLD + "/rules")
+    print("with %d rules:" % rules)
+    bench_call(300)
+    repo = WORLD + "/repo"
+    sh("headgate", "run", "-n", "8", "-j", "8", "--ladder", "auto", "--ro", WORLD + "/probe.py", "--", "python3",
+       WORLD + "/probe.py", "1", cwd=repo)
+    attempts = json.loads(sh("headgate", "ls", "--json"))["attempts"]
+    last = max(a["run"] for a in attempts)
+    rates = []
+    for attempt in (a["id"] for a in attempts if a["run"] == last):
+        lines = [l for l in sh("headgate", "logs", attempt).splitlines() if l.startswith("RESULT ")]
+        rates += [json.loads(lines[0][7:])["rate"]] if lines else []
+    print("%-44s %.0f a second in all (%d agents, sum of their rates)" % ("durable decisions", sum(rates), len(rates)))
 
 
 SPAWN = r"""
@@ -315,6 +336,7 @@ def main():
     words = sys.argv[1:] or [""]
     numbers = [int(w) for w in words[1:]]
     benches = {"box": lambda: bench_box(*(numbers or [40])), "call": lambda: bench_call(*(numbers or [200])),
+               "rules": lambda: bench_rules(*(numbers or [1000])),
                "run": lambda: bench_run(*(numbers + [20, 20000][len(numbers):])), "idle": bench_idle,
                "proxy": lambda: bench_proxy(*(numbers + [20, 256][len(numbers):])),
                "exec": lambda: bench_exec(*(numbers + [5, 200][len(numbers):]))}

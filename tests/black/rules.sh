@@ -58,6 +58,22 @@ check_equal 'which has a row for each' 2 "$(headgate gate log --text 'call.appro
 until_true 20 is_done "$run.1" || die 'the first attempt did not end'
 until_true 20 is_done "$run.2" || die 'the second attempt did not end'
 
+# Who decided from another machine.
+run_agent --ladder confirm --detach -- 'shell echo far' >/dev/null 2>&1
+until_true 20 has_pending || die 'no call waits'
+far=$(pending)
+SSH_CONNECTION='192.0.2.7 5000 192.0.2.1 22' headgate gate approve "$far" >/dev/null
+check_has 'the log says from where' 'by ssh from 192.0.2.7' "$(headgate gate show "$far" >"$WORLD/far"; echo "$WORLD/far")"
+until_true 20 is_done "$(headgate gate show "$far" --json | jq -r .attempt)" || die 'the far attempt did not end'
+run_agent --ladder confirm --detach -- 'shell echo watched' >/dev/null 2>&1
+until_true 20 has_pending || die 'no call waits'
+headgate gate watch --json >"$WORLD/watched" 2>&1 &
+BACKGROUND=$!
+until_true 20 grep -q '"state":"pending"' "$WORLD/watched" || die 'watch does not begin with what waits'
+headgate gate approve "$(pending)" >/dev/null
+until_true 20 grep -q '"state":"consumed"' "$WORLD/watched" || die 'watch does not tell the decision'
+pass 'watch tells calls and decisions'
+
 # Explained and proposed.
 check_status 0 'explain' headgate gate explain "$first"
 check_has 'says what was decided' 'use test' "$OUT"
