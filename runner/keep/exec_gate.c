@@ -47,6 +47,7 @@ static void go_on_unverified(struct exec_gate *g, const struct exec_notice *n,
                              const struct exec_image *image)
 {
     if (exec_notice_answer(n, g->listener_fd, 0)) {
+        g->has_begun = true;
         g->log.n_unverified++;
         exec_log_add(&g->log, image->names.v[0]);
     }
@@ -59,6 +60,15 @@ static void go_on_traced(struct exec_gate *g, const struct exec_notice *n,
     if (why == ESRCH || !exec_notice_lives(n, g->listener_fd))
         return;
     if (is_traced(n->tid) && g->config->may_debug) {
+        go_on_unverified(g, n, image);
+        return;
+    }
+    /* Before the agent runs nobody can have brought this about: it is the host. */
+    if (!g->has_begun && !g->config->is_exec_required) {
+        records_note(g->records,
+                     "execs are watched but not verified: this host lets nobody trace (%s)",
+                     strerror(why));
+        g->is_verified = false;
         go_on_unverified(g, n, image);
         return;
     }
@@ -207,6 +217,10 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         if (!exec_notice_take(&k.notice, g->listener_fd))
             return;
         int why = look_at(&k, g);
+        if (why == EACCES && !g->has_begun)
+            records_note(g->records,
+                         "the exec gate could not look at the agent's start; where this "
+                         "host lets it never do so, --exec off goes without");
         if (why)
             exec_notice_answer(&k.notice, g->listener_fd, why);
         else
@@ -324,6 +338,7 @@ void exec_gate_event(struct exec_gate *g, pid_t pid, int status)
     AUTO_EXEC_IMAGE struct exec_image image = EXEC_IMAGE_INIT;
     switch (exec_trace_event(&g->trace, pid, status, &image)) {
     case EXEC_BEGAN:
+        g->has_begun = true;
         if (g->config->exec == EXEC_ASK)
             exec_family_begun(&g->family, pid);
         exec_log_add(&g->log, image.names.v[0]);

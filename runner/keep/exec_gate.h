@@ -34,6 +34,7 @@ struct exec_gate {
     struct records *records;          /* borrowed */
     struct layer_status layer;        /* what is in force */
     bool is_verified;                 /* what goes on is traced */
+    bool has_begun;                   /* the agent has been started */
     int listener_fd, root_fd;         /* -1: none */
     bool is_polling, is_ended;
     uv_poll_t poll;
