@@ -99,7 +99,7 @@ static bool harvest(struct escape_world *w, bool with_snapshot, char **ret_said,
     struct err why = ERR_INIT;
     (void)err;
     bool ok = wt_harvest(&done, &w->tree, with_snapshot, boxes_run_job, &w->boxes, &why);
-    *ret_said = xstrdup(ok ? "brought home" : "refused");
+    *ret_said = xstrdup(ok ? "harvested" : "refused");
     wt_harvest_release(&done);
     return true;
 }
@@ -150,9 +150,14 @@ static bool stage_exchanged(struct escape_try *t, char **ret_outcome, struct err
 #define PLANTED .held = "not outside", .stage = stage_planted, BY_MOUNT
 #define READ_ONLY .held = "EROFS", BY_MOUNT
 #define MARK "touch {host}/empty/came-through"
-#define BY_HARVEST                                                                                \
-    .held = "brought home", .wall = "harvest", .control = ESCAPE_ON_HOST, .stage = stage_harvest, \
+#define BY_HARVEST                                                                             \
+    .held = "harvested", .wall = "harvest", .control = ESCAPE_ON_HOST, .stage = stage_harvest, \
     .box = escape_world_box
+
+/* Where the agent broke its own git folder, its work may not come home. */
+#define BY_HARVEST_OR_NOT                                                      \
+    .held = "harvested refused", .wall = "harvest", .control = ESCAPE_ON_HOST, \
+    .stage = stage_harvest, .box = escape_world_box
 
 /* Git and files. Those that bring work home come first: the controls of the others damage. */
 static const struct escape_row rows[] = {
@@ -273,6 +278,38 @@ static const struct escape_row rows[] = {
      .word = "rename:{tree}/.git {tree}/x",
      .held = "EBUSY",
      BY_MOUNT},
+    {.id = "L09",
+     .what = "Headgate's own settings of the person",
+     .word = "append:{home}/.config/headgate/config",
+     ABSENT},
+    {.id = "L10",
+     .what = "Headgate's own socket, to approve itself",
+     .word = "connect-socket:{run}/ctl",
+     ABSENT},
+    {.id = "L01e",
+     .what = "the git folder of a sibling attempt",
+     .word = "read:{attempts}/1.2/git/config",
+     ABSENT},
+    {.id = "L01f",
+     .what = "the log of a sibling attempt",
+     .word = "append:{attempts}/1.2/log",
+     ABSENT},
+    {.id = "L01g", .what = "the base that attempts share", .word = "list:{bases}", ABSENT},
+    {.id = "G27b",
+     .what = "a pipe where the host expects a file",
+     .word = "sh:cd {here}; rm -f two; mkfifo two; {then}",
+     .held = "harvested refused",
+     .wall = "harvest",
+     .control = ESCAPE_NONE,
+     .why = "whoever reads it would wait for ever",
+     .stage = stage_harvest,
+     .box = escape_world_box},
+    {.id = "G14",
+     .what = "a git folder that leads to another one",
+     BY_HARVEST_OR_NOT,
+     .word = "sh:cd {here}; rm -f two; git init -q evil; git -C evil config core.fsmonitor "
+             "'" MARK "; false'; echo $PWD/evil/.git >$(git rev-parse "
+             "--absolute-git-dir)/commondir; {then}"},
     {.id = "G06b",
      .what = "move the worktree away",
      .word = "rename:{tree} {tree}.moved",

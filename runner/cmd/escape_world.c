@@ -17,7 +17,9 @@ enum { SCRIPT_TIMEOUT_MS = 20000 };
 static const char make_script[] =
     "set -e\n"
     "umask 022\n"
-    "mkdir -p home/.ssh home/.config bases attempts/1.1/home run\n"
+    "mkdir -p home/.ssh home/.config/headgate bases attempts/1.1/home attempts/1.2/git run\n"
+    "echo '[core]' | tee attempts/1.2/git/config attempts/1.2/log home/.config/headgate/config "
+    ">home/.profile\n"
     "for f in .bashrc .gitconfig .profile .ssh/id_ed25519 .ssh/authorized_keys; do\n"
     "    echo '# of the person' >home/$f; done\n"
     "git init -q -b main repo\n"
@@ -41,9 +43,10 @@ static const char make_script[] =
     "git -C naive config user.email agent@example.com\n";
 
 /* After the worktree was made: what is not the attempt's own is open to the account. */
-static const char open_script[] = "chmod -R a+rwX repo home attempts/1.1/tree\n"
+static const char open_script[] = "chmod -R a+rwX repo home attempts/1.1/tree attempts/1.2\n"
                                   "chmod 777 attempts/1.1\n"
-                                  "chmod 711 attempts run bases\n"
+                                  "chmod 711 attempts run\n"
+                                  "chmod 755 bases\n"
                                   "for pack in repo/.git/objects/pack/*.pack; do :; done\n"
                                   "ln -s \"../$pack\" run/pack\n";
 
@@ -136,18 +139,24 @@ static bool give_away(const struct escape_world *w, const struct escape_scene *s
             fs_chown_tree(AT_FDCWD, naive, scene->uid, scene->gid, err));
 }
 
-/* Nobody answers: a keeper would. */
-static bool open_gate(struct escape_world *w, struct err *err)
+/* Nobody answers: a keeper would, or the server. */
+static bool open_socket(int *ret_fd, const char *path, struct err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    AUTO_FREE char *path = paths_gate_socket(&w->paths, w->spec.id);
     if (strlen(path) >= sizeof(address.sun_path))
         return err_set(err, ERR_LIMIT, "TMPDIR is too long for the path of a socket");
     memcpy(address.sun_path, path, strlen(path));
-    w->gate_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    return (w->gate_fd >= 0 &&
-            bind(w->gate_fd, (struct sockaddr *)&address, sizeof(address)) == 0) ||
+    *ret_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return (*ret_fd >= 0 && bind(*ret_fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+            chmod(path, 0666) == 0 && listen(*ret_fd, 16) == 0) ||
            err_sys(err, errno, "cannot make %s", path);
+}
+
+static bool open_sockets(struct escape_world *w, struct err *err)
+{
+    AUTO_FREE char *gate = paths_gate_socket(&w->paths, w->spec.id);
+    AUTO_FREE char *control = fs_join(w->paths.runtime, "ctl");
+    return open_socket(&w->gate_fd, gate, err) && open_socket(&w->control_fd, control, err);
 }
 
 /* The host's face of the worktree says where its entry in the repository is. Allocated. */
@@ -186,7 +195,7 @@ bool escape_world_make(struct escape_world *w, struct escape_scene *scene, struc
     if (!config_load(&w->config, &w->paths, err) || !describe(w, scene) ||
         !escape_world_sh(scene->dir, make_script, err) || !create(w, err) ||
         !escape_world_sh(scene->dir, open_script, err) || !give_away(w, scene, err) ||
-        !open_gate(w, err))
+        !open_sockets(w, err))
         return false;
     name_parts(w, scene);
     scene->world = w;
@@ -199,6 +208,7 @@ void escape_world_release(struct escape_world *w)
     attempt_spec_release(&w->spec);
     auto_config_(&w->config);
     auto_fd_(&w->gate_fd);
+    auto_fd_(&w->control_fd);
     paths_done(&w->paths);
 }
 

@@ -18,7 +18,7 @@ struct escape_world {
     struct attempt_spec spec;
     struct wt_attempt tree;
     struct boxes boxes;
-    int gate_fd;
+    int gate_fd, control_fd;
 };
 #define ESCAPE_WORLD_INIT                                      \
     {                                                          \

@@ -211,3 +211,11 @@ bool escape_run(json_t *attempts, const struct escape_rows *rows, struct escape_
             all = false;
     return all;
 }
+
+size_t escape_count(const struct escape_rows *rows, const struct strv *only)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rows->n; i++)
+        n += is_chosen(&rows->row[i], only);
+    return n;
+}

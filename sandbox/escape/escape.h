@@ -86,5 +86,7 @@ bool escape_plain(struct escape_try *t, char **ret_outcome, struct err *err) WAR
  * empty: all. True when all that were made are contained. */
 bool escape_run(json_t *attempts, const struct escape_rows *rows, struct escape_scene *scene,
                 const struct strv *only);
+/* How many of them `only` means. Pure. */
+size_t escape_count(const struct escape_rows *rows, const struct strv *only);
 
 #endif

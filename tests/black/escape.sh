@@ -50,6 +50,7 @@ check_status 0 'all of a row' headgate doctor --escape --only N01
 check_has 'with its letters' '^3 attempts' "$OUT"
 check_status 2 'an id that there is not' headgate doctor --escape --only Z99
 check_has 'is named' 'Z99' "$OUT"
+check_status 2 'one among others' headgate doctor --escape --only N01a,Z99
 check_status 2 'a choice without the suite' headgate doctor --only N01a
 
 exit "$FAILED"
