@@ -224,6 +224,29 @@ void paths_init_config(struct paths *ret)
     ret->user_config = find_user_config(ret->home);
 }
 
+static void add_existing(struct strv *out, const char *folder)
+{
+    struct err ignored = ERR_INIT;
+    AUTO_FREE char *real = fs_realpath(folder, &ignored);
+    if (real)
+        strv_push(out, real);
+}
+
+void paths_add_private(struct strv *out)
+{
+    struct err ignored = ERR_INIT;
+    AUTO_FREE char *home = find_home();
+    AUTO_FREE char *state = NULL;
+    const char *xdg = env_path("XDG_RUNTIME_DIR");
+    AUTO_FREE char *sockets = xdg ? fs_join(xdg, "headgate") : NULL;
+    AUTO_FREE char *spare = xasprintf("/tmp/headgate-%u", geteuid());
+    if (choose_state(&state, home, &ignored))
+        add_existing(out, state);
+    if (sockets)
+        add_existing(out, sockets);
+    add_existing(out, spare);
+}
+
 bool paths_init(struct paths *ret, struct err *err)
 {
     AUTO_PATHS struct paths p = {.home = find_home()};

@@ -12,6 +12,7 @@
 #define BASE_PATHS_H
 
 #include "runner/base/err.h"
+#include "runner/base/strv.h"
 
 struct paths {
     char *state;       /* absolute, exists */
@@ -29,6 +30,8 @@ bool paths_init(struct paths *ret, struct err *err) WARN_UNUSED;
 /* Only home and user_config, for those who need no state. Makes nothing. */
 void paths_init_config(struct paths *ret);
 void paths_done(struct paths *p);
+/* Add the folders that no box may show, those that exist: the state and wherever sockets may be. Makes nothing. */
+void paths_add_private(struct strv *out);
 #define AUTO_PATHS __attribute__((cleanup(paths_done)))
 /* Allocated. id is "3.2". */
 char *paths_attempt(const struct paths *p, const char *id);                   /* folder */

@@ -139,6 +139,21 @@ static bool add_named(struct box_spec *spec, const struct box_options *o, const 
     return profile_cover(spec, &o->mask, home, spec->cwd, err);
 }
 
+/* Where Headgate's state and sockets are: whoever reaches them decides calls. Below what is shown they are covered. */
+static bool hide_own(struct box_spec *spec, struct err *err)
+{
+    AUTO_STRV struct strv hidden = STRV_INIT;
+    paths_add_private(&hidden);
+    for (size_t i = 0; i < hidden.n; i++) {
+        for (size_t j = 0; j < spec->n_binds; j++)
+            if (is_at_or_above(hidden.v[i], spec->binds[j].host))
+                return err_set(err, ERR_USAGE, "%s cannot be shown in a box: Headgate keeps its state there",
+                               spec->binds[j].host);
+        strv_push(&spec->masks, hidden.v[i]);
+    }
+    return true;
+}
+
 struct request {
     const struct box_options *options;
     const struct strv *command;
@@ -164,7 +179,8 @@ static bool describe(struct box_spec *spec, void *arg, struct err *err)
     /* In memory: it costs no folder on a disk, and nothing of it can be left behind. */
     if (!profile_apply(spec, &env, person_home, NULL, err) ||
         !add_configured(spec, config, &env, person_home, err) ||
-        !show_work(spec, o, person_home, err) || !add_named(spec, o, &env, person_home, err))
+        !show_work(spec, o, person_home, err) || !add_named(spec, o, &env, person_home, err) ||
+        !hide_own(spec, err))
         return false;
     note_unwritable(spec, &account);
     strv_push_all(&spec->argv, strv_array(r->command));

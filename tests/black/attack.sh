@@ -19,4 +19,15 @@ check_equal 'and say what they said' given "$(headgate box -- cat <"$WORLD/file"
 headgate box -- sh -c 'stat -L -c %F /proc/self/fd/0' <"$HOME" >"$WORLD/out"
 check_equal 'a folder as input' fifo "$(cat "$WORLD/out")"
 
+# Headgate's own state and sockets: whoever reaches the control socket decides calls.
+make_repo "$WORLD/repo"
+(cd "$WORLD/repo" && headgate run -- true >/dev/null)
+control=$(echo "$XDG_RUNTIME_DIR"/headgate/*/ctl)
+check 'the control socket is there' test -S "$control"
+check 'the control socket below a folder that is shown' sh -c "! headgate box --rw '$WORLD' -- test -e '$control'"
+check 'the state below a folder that is shown' sh -c "! headgate box --ro '$WORLD' -- sh -c 'ls $XDG_STATE_HOME/headgate/*/state.db'"
+check_status 125 'a folder of the state is not shown' headgate box --ro "$(echo "$XDG_STATE_HOME"/headgate/*/attempts)" -- true
+check_status 125 'nor is it a folder to work in' sh -c "cd '$XDG_STATE_HOME'/headgate/* && headgate box -- true"
+check_status 125 'nor is that of the sockets' headgate box --rw "$XDG_RUNTIME_DIR/headgate" -- true
+
 exit $FAILED
