@@ -27,6 +27,7 @@ struct door {
     const struct keep_config *config; /* borrowed */
     struct records *records;          /* borrowed */
     struct policy policy;
+    const int *root_fd; /* borrowed: the box's root once it is open, -1 before; NULL: never */
     struct listener *listener;
     uv_timer_t deadline;
     struct conn_pool pool;

@@ -236,6 +236,7 @@ static bool keep_listen(struct keep *k, struct err *err)
     int gate = conn_listen(k->config.gate_socket, mode, err);
     if (gate < 0 || !door_open(&k->door, &k->loop, gate, &k->config, &k->records, err))
         return err_prefix(err, "the gate socket");
+    k->door.root_fd = &k->exec.root_fd;
     return net_gate_init(&k->net, &k->loop, &k->config, &k->door.policy, &k->records, err) ||
            err_prefix(err, "the proxy");
 }

@@ -113,6 +113,18 @@ check_equal 'the rung is shown' auto "$(headgate show "$run.1" --json | jq -r '.
 check_status 2 'no such rung' headgate gate ladder "$run" high
 check_equal 'rungs by agent' confirm "$(git config --file "$XDG_CONFIG_HOME/headgate/config" gate.command.ladder confirm; run_agent --json -- 'print x' 2>/dev/null | jq -r '.rung // .run.ladder // .attempts[0].ladder')"
 
+# A path counts where it leads.
+headgate gate rule add allow path src/ >/dev/null
+run_agent --ladder confirm --detach -- 'ungated ln -s ../out src/link; mkdir -p out; /bin/true
+edit src/plain text
+edit src/link/file text' >/dev/null 2>&1
+run=$(last_run)
+until_true 20 has_pending || die 'the edit through a link was not asked'
+check_equal 'an edit through a link asks' src/link/file "$(headgate gate show "$(pending)" --json | jq -r '.args.file_path' | sed 's|.*/tree/||')"
+check_equal 'and one below the folder passes' rule "$(headgate gate ls --all --json "$run" | jq -r '.calls[0].why')"
+headgate gate approve --all >/dev/null
+until_true 20 is_done "$run.1" || die 'the attempt with the link did not end'
+
 # Statistics and the log.
 check_status 0 'statistics' headgate gate stats --json
 check_equal 'asks per 100 calls' true "$(jq '.asks_per_100 > 0 and .by_tool.Bash.calls > 3 and .by_agent.command.asked > 1' "$OUT")"
