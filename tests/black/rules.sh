@@ -72,6 +72,8 @@ BACKGROUND=$!
 until_true 20 grep -q '"state":"pending"' "$WORLD/watched" || die 'watch does not begin with what waits'
 headgate gate approve "$(pending)" >/dev/null
 until_true 20 grep -q '"state":"consumed"' "$WORLD/watched" || die 'watch does not tell the decision'
+kill $BACKGROUND # it would start a server anew at the end
+BACKGROUND=
 pass 'watch tells calls and decisions'
 
 # Explained and proposed.
