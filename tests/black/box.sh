@@ -15,6 +15,7 @@ check_has 'no such program: says so' 'no-such-program' "$OUT"
 check_status 126 'not executable' headgate box -- /etc/hosts
 check_status 125 'no command' headgate box
 check_status 125 'a command without --' headgate box true
+check_status 125 'an egress list that cannot be read' headgate box --net 'bad host' -- true
 check_status 125 'an unknown layer' headgate box --off nosuch -- true
 check_status 125 'a path that is absent' headgate box --ro "$WORLD/absent" -- true
 check_status 125 'a required layer that is off' headgate box --off net --require net -- true

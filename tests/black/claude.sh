@@ -39,12 +39,14 @@ start_model
 
 headgate run --agent claude --service "$port" --ladder confirm --detach '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
 run=$(last_run)
+# Its own connections (an interactive one looks for news of itself) are asked too; what is looked at here is its tools.
+pending() { headgate gate ls --json | jq -r '.calls[] | select(.state == "pending" and .source == "hook") | .id'; }
 next() { # wait for the one pending call; print its command or tool
     until_true 60 has_pending || {
         headgate logs "$run.1" >&2
         die "no call came: $(headgate show "$run.1")"
     }
-    headgate gate ls --json | jq -r '.calls[0] | .args.command // .tool'
+    headgate gate ls --json | jq -r '[.calls[] | select(.source == "hook")][0] | .args.command // .tool'
 }
 check_equal 'first call' 'echo hi >file.txt' "$(next)"
 headgate gate approve "$(pending)" >/dev/null
