@@ -246,6 +246,8 @@ static void fill_harvest(struct attempt_row *row, void *arg)
     if (!job->ok) {
         AUTO_FREE char *text = xasprintf("the work could not be brought home: %s", job->err.text);
         attempt_row_set(job->kind == JOB_HARVEST || row->error ? &row->note : &row->error, text);
+        if (job->kind == JOB_HARVEST_END && row->outcome == OUTCOME_OK)
+            row->outcome = OUTCOME_FAILED; /* what was made is not where the person looks for it */
         return;
     }
     AUTO_BUF struct buf review = BUF_INIT;

@@ -75,3 +75,8 @@ check_has 'and are named' 'src/app.txt' "$OUT"
 check_equal 'nothing half done' '' "$(git status --porcelain; ls .git/MERGE_HEAD 2>/dev/null)"
 check_status 1 'conflicts' headgate conflicts "$run.1"
 check_has 'conflicts names the path' 'src/app.txt' "$OUT"
+
+# An agent whose work cannot be brought home has not done well, however it ended.
+check_status 1 'a harvest that fails fails the run' headgate run --ladder auto -- sh -c 'git rev-parse --git-dir >/dev/null && rm -rf "$(git rev-parse --git-dir)"/* ; exit 0'
+check_has 'and says so' 'could not be brought home' "$OUT"
+check_equal 'outcome' failed "$(outcome_of "$(last_run).1")"
