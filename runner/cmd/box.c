@@ -115,28 +115,31 @@ static void note_unwritable(const struct box_spec *spec, const struct account *a
 static bool add_configured(struct box_spec *spec, const struct config *config,
                            const struct strv *all, const char *home, struct err *err)
 {
-    AUTO_STRV struct strv ro = STRV_INIT, rw = STRV_INIT, mask = STRV_INIT, env = STRV_INIT;
+    AUTO_STRV struct strv ro = STRV_INIT, rw = STRV_INIT, env = STRV_INIT;
     config_list(&ro, config, "box.ro");
     config_list(&rw, config, "box.rw");
-    config_list(&mask, config, "box.mask");
     config_list(&env, config, "box.env");
     for (size_t i = 0; i < env.n; i++) /* a name alone is passed where it is set */
         if ((strchr(env.v[i], '=') || strv_env_get(all, env.v[i])) &&
             !profile_env_add(&spec->env, all, env.v[i], err))
             return false;
     return profile_show(spec, &ro, BOX_BIND_OPTIONAL, home, err) &&
-           profile_show(spec, &rw, BOX_BIND_OPTIONAL | BOX_BIND_WRITE, home, err) &&
-           profile_cover(spec, &mask, home, spec->cwd, err);
+           profile_show(spec, &rw, BOX_BIND_OPTIONAL | BOX_BIND_WRITE, home, err);
 }
 
-static bool add_named(struct box_spec *spec, const struct box_options *o, const struct strv *all,
-                      const char *home, struct err *err)
+/* After the work folder, below which relative paths to cover lie. */
+static bool add_named(struct box_spec *spec, const struct box_options *o,
+                      const struct config *config, const struct strv *all, const char *home,
+                      struct err *err)
 {
+    AUTO_STRV struct strv mask = STRV_INIT;
+    config_list(&mask, config, "box.mask");
+    strv_push_all(&mask, strv_array(&o->mask));
     for (size_t i = 0; i < o->env.n; i++)
         if (!profile_env_add(&spec->env, all, o->env.v[i], err))
             return false;
     profile_mask_secrets(spec, home);
-    return profile_cover(spec, &o->mask, home, spec->cwd, err);
+    return profile_cover(spec, &mask, home, spec->cwd, err);
 }
 
 /* Where Headgate's state and sockets are: whoever reaches them decides calls. Below what is shown they are covered. */
@@ -179,7 +182,8 @@ static bool describe(struct box_spec *spec, void *arg, struct err *err)
     /* In memory: it costs no folder on a disk, and nothing of it can be left behind. */
     if (!profile_apply(spec, &env, person_home, NULL, err) ||
         !add_configured(spec, config, &env, person_home, err) ||
-        !show_work(spec, o, person_home, err) || !add_named(spec, o, &env, person_home, err) ||
+        !show_work(spec, o, person_home, err) ||
+        !add_named(spec, o, config, &env, person_home, err) ||
         !hide_own(spec, err))
         return false;
     note_unwritable(spec, &account);
