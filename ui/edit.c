@@ -59,7 +59,7 @@ static void erase(struct edit *e, size_t from, size_t to)
 static void insert(struct edit *e, uint32_t ch)
 {
     char bytes[4];
-    size_t n = utf8_encode(bytes, ch);
+    size_t n = utf8_put(bytes, ch);
     if (e->text.len + n > e->max_bytes)
         return;
     buf_add(&e->text, bytes, n);

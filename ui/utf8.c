@@ -1,6 +1,6 @@
 #include "ui/utf8.h"
 
-size_t utf8_encode(char ret[4], uint32_t ch)
+size_t utf8_put(char ret[4], uint32_t ch)
 {
     static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
     if (ch < 0x80) {

@@ -8,6 +8,6 @@
 #include <stdint.h>
 
 /* ch <= 0x10ffff. Returns the number of bytes, 1 to 4. */
-size_t utf8_encode(char ret[4], uint32_t ch);
+size_t utf8_put(char ret[4], uint32_t ch);
 
 #endif

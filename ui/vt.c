@@ -51,7 +51,7 @@ static void set_text(struct cell *cell, const uint32_t *chars)
     size_t used = 0;
     for (size_t i = 0; i <= CELL_MARKS && i < VTERM_MAX_CHARS_PER_CELL && chars[i]; i++) {
         char bytes[4];
-        size_t n = chars[i] <= 0x10ffff ? utf8_encode(bytes, chars[i]) : 0;
+        size_t n = chars[i] <= 0x10ffff ? utf8_put(bytes, chars[i]) : 0;
         if (n > 0 && is_printable(bytes, n)) {
             memcpy(cell->text + used, bytes, n);
             used += n;
