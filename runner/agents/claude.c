@@ -134,6 +134,8 @@ static void add_environment(struct box_spec *spec, const struct agent_start *sta
     }
     strv_env_set(&spec->env, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
     strv_env_set(&spec->env, "DISABLE_AUTOUPDATER", "1");
+    /* From a host that nobody listed: saying hello must raise no card. */
+    strv_env_set(&spec->env, "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL", "1");
     strv_env_set(&spec->env, "DISABLE_TELEMETRY", "1");
     strv_env_set(&spec->env, "DISABLE_ERROR_REPORTING", "1");
 }

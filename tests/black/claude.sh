@@ -97,3 +97,4 @@ check_equal 'and goes on' 'echo no >denied.txt' "$(next)"
 headgate stop "$run.1" >/dev/null
 check_equal 'stopped' stopped "$(outcome_of "$run.1")"
 check_equal 'what it did is kept' hi "$(git show "headgate/$run/1:file.txt")"
+check_equal 'no agent reached for a host by itself' 0 "$(headgate gate ls --all --json | jq '[.calls[] | select(.source == "net")] | length')"
