@@ -289,7 +289,7 @@ static void put(int row, int col, const wchar_t *text, attr_t attr, int pair)
 static void draw_cell(int row, int col, const struct cell *cell)
 {
     wchar_t text[CCHARW_MAX + 1];
-    int width;
+    int width = 0;
     attr_t attr = attributes(cell->style);
     int pair = term.has_colors ? alloc_pair(color_of(cell->style.fg), color_of(cell->style.bg)) : 0;
     if (pair < 0)

@@ -48,7 +48,7 @@ static bool parse_states(unsigned *ret, const json_t *body, struct err *err)
 void op_call_list(struct request *r)
 {
     struct err err = ERR_INIT;
-    unsigned mask;
+    unsigned mask = 0;
     json_t *calls;
     const char *attempt = jx_str(r->body, "attempt", NULL);
     if (!parse_states(&mask, r->body, &err) ||

@@ -109,7 +109,7 @@ static bool remove_all(struct request *r, int64_t *ret_epoch, struct err *err)
         return false;
     json_array_foreach(ids, i, item)
     {
-        int64_t id;
+        int64_t id = 0;
         if (!read_id(&id, item, err) || !ledger_rule_rm(db, id, r->by, clock_unix_ms(), err))
             return false;
     }

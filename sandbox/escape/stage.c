@@ -37,7 +37,7 @@ static bool find_port(int *ret, struct err *err)
 static bool name_sibling(struct escape_scene *s, char **ret_word, char **ret_folder,
                          struct err *err)
 {
-    int port;
+    int port = 0;
     if (!find_port(&port, err))
         return false;
     AUTO_FREE char *port_text = xasprintf("%d", port);
