@@ -47,13 +47,6 @@ static bool try_mount(const char *bases_dir, struct buf *ret_why)
     return works;
 }
 
-static void read_boot_id(struct buf *out)
-{
-    struct err ignored = ERR_INIT;
-    if (fs_read_file(out, AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &ignored))
-        buf_rtrim(out);
-}
-
 bool engine_overlay_works(const char *bases_dir, char **ret_why)
 {
     struct statfs fs;
@@ -62,19 +55,20 @@ bool engine_overlay_works(const char *bases_dir, char **ret_why)
         return false;
     }
     struct err ignored = ERR_INIT;
-    AUTO_BUF struct buf boot = BUF_INIT;
+    char boot[40] = "";
     AUTO_BUF struct buf known = BUF_INIT;
     AUTO_BUF struct buf why = BUF_INIT;
     AUTO_FREE char *file = fs_join(bases_dir, PROBE_NAME);
-    read_boot_id(&boot);
-    if (fs_read_file(&known, AT_FDCWD, file, PROBE_BYTES, &ignored) && boot.len > 0 &&
-        known.len > boot.len && strncmp(known.ptr, boot.ptr, boot.len) == 0) {
-        buf_adds(&why, known.ptr + boot.len + 1);
+    size_t len = proc_boot_id(boot, &ignored) ? strlen(boot) : 0;
+    if (fs_read_file(&known, AT_FDCWD, file, PROBE_BYTES, &ignored) && len > 0 && known.len > len &&
+        strncmp(known.ptr, boot, len) == 0) {
+        buf_adds(&why, known.ptr + len + 1);
     } else {
         if (try_mount(bases_dir, &why))
             buf_adds(&why, WORKS);
-        buf_addf(&boot, " %s", why.ptr);
-        if (!fs_write_plain(AT_FDCWD, file, boot.ptr, boot.len, 0600, &ignored))
+        buf_clear(&known);
+        buf_addf(&known, "%s %s", boot, why.ptr);
+        if (!fs_write_plain(AT_FDCWD, file, known.ptr, known.len, 0600, &ignored))
             unlink(file); /* it is tried again next time */
     }
     if (strcmp(why.ptr, WORKS) == 0)

@@ -17,11 +17,6 @@ void wt_fault_at(int n, bool crash)
     atomic_store(&is_crash, crash);
 }
 
-int wt_fault_count(void)
-{
-    return atomic_load(&calls);
-}
-
 bool wt_fault(struct err *err)
 {
     int n = atomic_fetch_add(&calls, 1) + 1;

@@ -15,8 +15,6 @@ bool wt_fault(struct err *err) WARN_UNUSED;
 /* The n-th call from now on fails (n from 1; 0: none); with crash the process ends at once with
  * status 86. */
 void wt_fault_at(int n, bool crash);
-/* Calls since then: a test goes on until its n was not reached. */
-int wt_fault_count(void);
 #else
 static inline bool wt_fault(struct err *err)
 {

@@ -217,12 +217,6 @@ void db_bind_text(struct db_stmt *s, int index, const char *value)
                    : sqlite3_bind_null(s->stmt, index));
 }
 
-void db_bind_blob(struct db_stmt *s, int index, const void *data, size_t len)
-{
-    /* A NULL pointer would bind NULL instead of an empty blob. */
-    bound(s, sqlite3_bind_blob64(s->stmt, index, len > 0 ? data : "", len, SQLITE_TRANSIENT));
-}
-
 bool db_step(struct db_stmt *s, bool *ret_row, struct err *err)
 {
     int rc = sqlite3_step(s->stmt);
@@ -251,11 +245,10 @@ const char *db_col_str(struct db_stmt *s, int index)
     return text ? text : "";
 }
 
-const void *db_col_blob(struct db_stmt *s, int index, size_t *ret_len)
+char *db_col_copy(struct db_stmt *s, int index)
 {
-    const void *data = sqlite3_column_blob(s->stmt, index);
-    *ret_len = (size_t)sqlite3_column_bytes(s->stmt, index);
-    return data;
+    const char *text = db_col_text(s, index);
+    return text ? xstrdup(text) : NULL;
 }
 
 void db_reset(struct db_stmt *s)

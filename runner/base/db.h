@@ -3,8 +3,8 @@
  * foreign keys on, a busy timeout of 10 s, and statements that are prepared once per connection.
  *
  * One thread per connection. Statements: begin with db_stmt(), bind by 1-based index, step, read
- * columns by 0-based index, and db_reset when done (db_exec_stmt does it). Text columns are borrowed
- * until the next step or reset. A full disk is ERR_SYS with ENOSPC.
+ * columns by 0-based index, and db_reset when done (db_exec_stmt does it). Text columns are
+ * borrowed until the next step or reset. A full disk is ERR_SYS with ENOSPC.
  */
 #ifndef BASE_DB_H
 #define BASE_DB_H
@@ -25,8 +25,8 @@ void auto_db_(struct db **db);
 
 /* Run one or more statements without results. */
 bool db_exec(struct db *db, const char *sql, struct err *err) WARN_UNUSED;
-/* BEGIN IMMEDIATE / COMMIT / ROLLBACK. Nesting is a programming error (abort). A commit that fails has
- * rolled back; a rollback without a transaction does nothing. */
+/* BEGIN IMMEDIATE / COMMIT / ROLLBACK. Nesting is a programming error (abort). A commit that fails
+ * has rolled back; a rollback without a transaction does nothing. */
 bool db_begin(struct db *db, struct err *err) WARN_UNUSED;
 bool db_commit(struct db *db, struct err *err) WARN_UNUSED;
 void db_rollback(struct db *db);
@@ -37,21 +37,20 @@ bool db_in_transaction(const struct db *db);
 bool db_stmt(struct db_stmt **ret, struct db *db, const char *sql, struct err *err) WARN_UNUSED;
 void db_bind_int(struct db_stmt *s, int index, int64_t value);
 void db_bind_text(struct db_stmt *s, int index, const char *value); /* NULL binds NULL; copied */
-void db_bind_blob(struct db_stmt *s, int index, const void *data, size_t len);
 /* *ret_row says whether there is a row. */
 bool db_step(struct db_stmt *s, bool *ret_row, struct err *err) WARN_UNUSED;
 int64_t db_col_int(struct db_stmt *s, int index);
 const char *db_col_text(struct db_stmt *s, int index); /* NULL for NULL */
 const char *db_col_str(struct db_stmt *s, int index);  /* "" for NULL */
-const void *db_col_blob(struct db_stmt *s, int index, size_t *ret_len);
+char *db_col_copy(struct db_stmt *s, int index);       /* allocated, NULL for NULL */
 void db_reset(struct db_stmt *s);
 /* Step to the end, ignoring rows, and reset. */
 bool db_run(struct db_stmt *s, struct err *err) WARN_UNUSED;
 int64_t db_last_rowid(const struct db *db);
 int64_t db_changes(const struct db *db);
 
-/* Apply migrations: steps[i] upgrades schema version i to i+1 (PRAGMA user_version), each in its own
- * transaction. A database of a newer version is ERR_REFUSED with a sentence. */
+/* Apply migrations: steps[i] upgrades schema version i to i+1 (PRAGMA user_version), each in its
+ * own transaction. A database of a newer version is ERR_REFUSED with a sentence. */
 bool db_migrate(struct db *db, const char *const *steps, int n, struct err *err) WARN_UNUSED;
 
 #endif

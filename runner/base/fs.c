@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -214,18 +213,6 @@ bool fs_is_dir(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-int64_t fs_free_bytes(const char *path)
-{
-    struct statvfs vfs;
-    if (statvfs(path, &vfs) != 0)
-        return -1;
-    uint64_t bytes;
-    if (__builtin_mul_overflow((uint64_t)vfs.f_bavail, (uint64_t)vfs.f_frsize, &bytes) ||
-        bytes > INT64_MAX)
-        return INT64_MAX;
-    return (int64_t)bytes;
 }
 
 char *fs_join(const char *a, const char *b)

@@ -89,16 +89,30 @@ json_t *jx_arr(const json_t *obj, const char *key)
     return json_is_array(value) ? value : NULL;
 }
 
-void jx_strv(struct strv *out, const json_t *obj, const char *key)
+static void add_strings(struct strv *out, const json_t *array)
 {
     size_t i;
     json_t *item;
-    json_array_foreach(jx_arr(obj, key), i, item)
+    json_array_foreach(array, i, item)
     {
         const char *text = json_string_value(item);
         if (text && strlen(text) == json_string_length(item))
             strv_push(out, text);
     }
+}
+
+void jx_strv(struct strv *out, const json_t *obj, const char *key)
+{
+    add_strings(out, jx_arr(obj, key));
+}
+
+bool jx_parse_strv(struct strv *out, const char *text, struct err *err)
+{
+    AUTO_JSON json_t *array = NULL;
+    if (!jx_parse(&array, text, strlen(text), err))
+        return false;
+    add_strings(out, array);
+    return true;
 }
 
 /* jansson fails here only for want of memory, or on keys that are not ours. */
@@ -116,6 +130,12 @@ json_t *jx_from_strv(const struct strv *s)
         if (json_array_append_new(array, jx_bytes(s->v[i], strlen(s->v[i]))) != 0)
             abort();
     return array;
+}
+
+void jx_dump_strv(struct buf *out, const struct strv *s)
+{
+    AUTO_JSON json_t *array = jx_from_strv(s);
+    jx_dump(out, array);
 }
 
 static bool is_continuation(unsigned char c)

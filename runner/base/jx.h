@@ -26,6 +26,9 @@ json_t *jx_arr(const json_t *obj, const char *key); /* borrowed array or NULL */
 /* Append all strings of an array member; other elements are skipped. */
 void jx_strv(struct strv *out, const json_t *obj, const char *key);
 json_t *jx_from_strv(const struct strv *s);
+/* The same as the text of an array, as it is stored, and back (appends). */
+void jx_dump_strv(struct buf *out, const struct strv *s);
+bool jx_parse_strv(struct strv *out, const char *text, struct err *err) WARN_UNUSED;
 /* A JSON string of any bytes, the one defined encoding of what is not UTF-8: an invalid byte 0xNN
  * becomes U+10F8NN, and so does each byte of a code point U+10F800..U+10F8FF that the input already
  * held; hence no two inputs give the same string. */

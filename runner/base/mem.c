@@ -62,15 +62,20 @@ void *xmemdup(const void *src, size_t len)
     return copy;
 }
 
-char *xasprintf(const char *fmt, ...)
+char *xvasprintf(const char *fmt, va_list args)
 {
     char *text;
+    if (vasprintf(&text, fmt, args) < 0)
+        out_of_memory();
+    return text;
+}
+
+char *xasprintf(const char *fmt, ...)
+{
     va_list args;
     va_start(args, fmt);
-    int len = vasprintf(&text, fmt, args);
+    char *text = xvasprintf(fmt, args);
     va_end(args);
-    if (len < 0)
-        out_of_memory();
     return text;
 }
 

@@ -8,6 +8,7 @@
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@ char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t len);
 void *xmemdup(const void *src, size_t len);
 char *xasprintf(const char *fmt, ...) PRINTF_LIKE(1, 2);
+char *xvasprintf(const char *fmt, va_list args) PRINTF_LIKE(1, 0);
 
 void auto_free_(void *pp);
 void auto_fd_(int *fd);
@@ -36,11 +38,11 @@ void auto_file_(FILE **file);
 /* Take the value out of an AUTO_FD variable, leaving -1. */
 int steal_fd(int *fd);
 /* Take the pointer out of an AUTO_FREE variable, leaving NULL. */
-#define steal_ptr(pp)                                                                              \
-    __extension__({                                                                                \
-        __typeof__(*(pp)) stolen_ = *(pp);                                                         \
-        *(pp) = NULL;                                                                              \
-        stolen_;                                                                                   \
+#define steal_ptr(pp)                      \
+    __extension__({                        \
+        __typeof__(*(pp)) stolen_ = *(pp); \
+        *(pp) = NULL;                      \
+        stolen_;                           \
     })
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))

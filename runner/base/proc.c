@@ -42,7 +42,7 @@ static bool read_stat(pid_t pid, char *ret_state, uint64_t *ret_start, struct er
     return true;
 }
 
-static bool read_boot_id(char ret_id[40], struct err *err)
+bool proc_boot_id(char ret_id[40], struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT;
     if (!fs_read_file(&text, AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, err))
@@ -58,7 +58,7 @@ bool proc_id_of(struct proc_id *ret_id, pid_t pid, struct err *err)
 {
     struct proc_id id = {.pid = pid};
     char state;
-    if (!read_stat(pid, &state, &id.start_ticks, err) || !read_boot_id(id.boot_id, err))
+    if (!read_stat(pid, &state, &id.start_ticks, err) || !proc_boot_id(id.boot_id, err))
         return false;
     *ret_id = id;
     return true;
@@ -73,7 +73,7 @@ bool proc_id_alive(const struct proc_id *id)
         return false;
     /* Only a clear answer counts as dead: with no descriptor left we would otherwise give up what
      * still runs. */
-    if (!read_boot_id(boot_id, &err))
+    if (!proc_boot_id(boot_id, &err))
         return true;
     if (strcmp(boot_id, id->boot_id) != 0)
         return false;

@@ -20,31 +20,36 @@ struct proc_id {
     char boot_id[40];
 };
 
+/* The id of the running system's boot, 36 characters, proc_sys_kernel(5). */
+bool proc_boot_id(char ret_id[40], struct err *err) WARN_UNUSED;
 bool proc_id_of(struct proc_id *ret_id, pid_t pid, struct err *err) WARN_UNUSED;
 /* True when that very process exists and is not a zombie. */
 bool proc_id_alive(const struct proc_id *id);
 
 struct proc_cmd {
-    const struct strv *argv;  /* argv[0] is looked up in PATH of env (or the caller's) */
-    const struct strv *env;   /* NULL: the caller's environment */
-    const char *cwd;          /* NULL: the caller's */
-    const void *input;        /* standard input; NULL: /dev/null */
+    const struct strv *argv; /* argv[0] is looked up in PATH of env (or the caller's) */
+    const struct strv *env;  /* NULL: the caller's environment */
+    const char *cwd;         /* NULL: the caller's */
+    const void *input;       /* standard input; NULL: /dev/null */
     size_t input_len;
-    int input_fd;             /* used when > 0 and input is NULL; borrowed */
-    int output_fd;            /* standard output goes here when > 0 (not captured); borrowed */
-    size_t max_output_bytes;  /* 0: LIMIT_CAPTURE_BYTES; more is ERR_LIMIT and the child is killed */
-    int64_t timeout_ms;       /* 0: none */
-    bool inherit_stderr;      /* else it is captured (its first 64 KiB) */
-    bool new_session;         /* setsid in the child */
+    int input_fd;            /* used when > 0 and input is NULL; borrowed */
+    int output_fd;           /* standard output goes here when > 0 (not captured); borrowed */
+    size_t max_output_bytes; /* 0: LIMIT_CAPTURE_BYTES; more is ERR_LIMIT and the child is killed */
+    int64_t timeout_ms;      /* 0: none */
+    bool inherit_stderr;     /* else it is captured (its first 64 KiB) */
+    bool new_session;        /* setsid in the child */
 };
 
 struct proc_result {
-    int status;               /* exit code, or 128 + signal */
+    int status; /* exit code, or 128 + signal */
     struct buf out;
     struct buf errout;
 };
 
-#define PROC_RESULT_INIT {.status = -1, .out = BUF_INIT, .errout = BUF_INIT}
+#define PROC_RESULT_INIT                                  \
+    {                                                     \
+        .status = -1, .out = BUF_INIT, .errout = BUF_INIT \
+    }
 #define AUTO_PROC_RESULT __attribute__((cleanup(proc_result_release)))
 
 void proc_result_release(struct proc_result *r);

@@ -37,14 +37,10 @@ void strv_push_n(struct strv *s, const char *text, size_t len)
 
 void strv_pushf(struct strv *s, const char *fmt, ...)
 {
-    char *text;
     va_list args;
     va_start(args, fmt);
-    int len = vasprintf(&text, fmt, args);
+    push_owned(s, xvasprintf(fmt, args));
     va_end(args);
-    if (len < 0)
-        abort();
-    push_owned(s, text);
 }
 
 void strv_push_all(struct strv *s, char *const *array)

@@ -101,31 +101,11 @@ unsigned lifecycle_recovery(enum attempt_state state)
     return 0;
 }
 
-bool lifecycle_is_active(enum attempt_state state)
-{
-    return state != ATTEMPT_QUEUED && state != ATTEMPT_HARVESTING && state != ATTEMPT_DONE;
-}
-
 static const char *const state_names[ATTEMPT_STATE_COUNT] = {
     [ATTEMPT_QUEUED] = "queued",     [ATTEMPT_PREPARING] = "preparing",
     [ATTEMPT_STARTING] = "starting", [ATTEMPT_RUNNING] = "running",
     [ATTEMPT_STOPPING] = "stopping", [ATTEMPT_HARVESTING] = "harvesting",
     [ATTEMPT_DONE] = "done",
-};
-
-static const char *const event_names[ATTEMPT_EVENT_COUNT] = {
-    [ATTEMPT_EV_START] = "start",
-    [ATTEMPT_EV_PREPARED] = "prepared",
-    [ATTEMPT_EV_PREPARE_FAILED] = "prepare failed",
-    [ATTEMPT_EV_RECOVERED] = "recovered",
-    [ATTEMPT_EV_LAUNCHED] = "launched",
-    [ATTEMPT_EV_LAUNCH_FAILED] = "launch failed",
-    [ATTEMPT_EV_STARTED] = "started",
-    [ATTEMPT_EV_STOP] = "stop",
-    [ATTEMPT_EV_EXITED] = "exited",
-    [ATTEMPT_EV_GONE] = "gone",
-    [ATTEMPT_EV_HARVESTED] = "harvested",
-    [ATTEMPT_EV_RESUME] = "resume",
 };
 
 static const char *const outcome_names[OUTCOME_COUNT] = {
@@ -147,11 +127,6 @@ bool attempt_state_parse(enum attempt_state *ret, const char *name)
         return true;
     }
     return false;
-}
-
-const char *attempt_event_name(enum attempt_event event)
-{
-    return event_names[event];
 }
 
 const char *attempt_outcome_name(enum attempt_outcome outcome)

@@ -79,12 +79,9 @@ bool lifecycle_next(struct lifecycle_step *ret, enum attempt_state state, enum a
 /* What recovery carries out for an attempt that was found in this state. Preparing gives nothing:
  * what is half made is undone first. Launching finds a keeper that was started already. */
 unsigned lifecycle_recovery(enum attempt_state state);
-/* A state that takes one of the places of its run. */
-bool lifecycle_is_active(enum attempt_state state);
 
 const char *attempt_state_name(enum attempt_state state);
 bool attempt_state_parse(enum attempt_state *ret, const char *name);
-const char *attempt_event_name(enum attempt_event event);
 /* NULL for OUTCOME_NONE. */
 const char *attempt_outcome_name(enum attempt_outcome outcome);
 /* Unknown names and NULL give OUTCOME_NONE. */

@@ -20,18 +20,12 @@ void run_row_release(struct run_row *run)
     *run = (struct run_row)RUN_ROW_INIT;
 }
 
-static void list_text(struct buf *out, const struct strv *words)
-{
-    AUTO_JSON json_t *list = jx_from_strv(words);
-    jx_dump(out, list);
-}
-
 bool run_row_insert(struct db *db, const struct run_row *run, struct err *err)
 {
     AUTO_BUF struct buf env = BUF_INIT;
     AUTO_BUF struct buf desktop = BUF_INIT;
-    list_text(&env, &run->env);
-    list_text(&desktop, &run->desktop);
+    jx_dump_strv(&env, &run->env);
+    jx_dump_strv(&desktop, &run->desktop);
     struct db_stmt *s;
     if (!db_stmt(&s, db,
                  "INSERT INTO run (id, path, repo, base, base_ref, agent, ladder, jobs, n,"
@@ -53,23 +47,6 @@ bool run_row_insert(struct db *db, const struct run_row *run, struct err *err)
     return db_run(s, err) && store_set_setting(db, "last_run", run->id, err);
 }
 
-static char *column_text(struct db_stmt *s, int index)
-{
-    const char *text = db_col_text(s, index);
-    return text ? xstrdup(text) : NULL;
-}
-
-static bool read_list(struct strv *out, const char *text, struct err *err)
-{
-    AUTO_JSON json_t *wrap = json_object();
-    json_t *list;
-    if (!jx_parse(&list, text, strlen(text), err))
-        return err_prefix(err, "the stored environment");
-    jx_set(wrap, "list", list);
-    jx_strv(out, wrap, "list");
-    return true;
-}
-
 bool run_row_get(struct run_row *ret, struct db *db, int64_t id, struct err *err)
 {
     struct db_stmt *s;
@@ -89,21 +66,21 @@ bool run_row_get(struct run_row *ret, struct db *db, int64_t id, struct err *err
     }
     AUTO_RUN_ROW struct run_row run = {
         .id = id,
-        .path = column_text(s, 0),
-        .repo = column_text(s, 1),
-        .base = column_text(s, 2),
-        .base_ref = column_text(s, 3),
-        .agent = column_text(s, 4),
+        .path = db_col_copy(s, 0),
+        .repo = db_col_copy(s, 1),
+        .base = db_col_copy(s, 2),
+        .base_ref = db_col_copy(s, 3),
+        .agent = db_col_copy(s, 4),
         .jobs = db_col_int(s, 6),
         .n = db_col_int(s, 7),
         .created_ms = db_col_int(s, 8),
     };
     bool is_whole = ladder_parse(&run.ladder, db_col_str(s, 5), err) &&
-                    read_list(&run.env, db_col_str(s, 9), err) &&
-                    read_list(&run.desktop, db_col_str(s, 10), err);
+                    jx_parse_strv(&run.env, db_col_str(s, 9), err) &&
+                    jx_parse_strv(&run.desktop, db_col_str(s, 10), err);
     db_reset(s);
     if (!is_whole)
-        return false;
+        return err_prefix(err, "the stored run %" PRId64, id);
     *ret = run;
     run = (struct run_row)RUN_ROW_INIT;
     return true;
