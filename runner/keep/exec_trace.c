@@ -51,6 +51,8 @@ bool exec_trace_has_sibling(const struct exec_trace *t, pid_t tid)
 {
     char path[64];
     for (size_t i = 0; i < t->n; i++) {
+        if (t->all[i].tid == tid)
+            continue;
         snprintf(path, sizeof path, "/proc/%d/task/%d", (int)t->all[i].tid, (int)tid);
         if (access(path, F_OK) == 0)
             return true;
@@ -61,6 +63,13 @@ bool exec_trace_has_sibling(const struct exec_trace *t, pid_t tid)
 int exec_trace_seize(struct exec_trace *t, pid_t tid, struct exec_image *image)
 {
     const uintptr_t options = PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+    struct exec_watch *own = find(t, tid);
+    if (own && !own->is_dying) {
+        exec_image_release(&own->image);
+        own->image = *image;
+        *image = (struct exec_image)EXEC_IMAGE_INIT;
+        return 0;
+    }
     if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) != 0)
         return errno;
     t->all = xreallocarray(t->all, t->n + 1, sizeof *t->all);

@@ -45,7 +45,10 @@ void exec_trace_release(struct exec_trace *t);
 /* True when another thread of the same process is in the table. */
 bool exec_trace_has_sibling(const struct exec_trace *t, pid_t tid);
 /* Seize a parked thread. 0, else an errno: EPERM when somebody traces it already, or the kernel
- * lets nobody (Yama 3). On success the image is taken over. */
+ * lets nobody (Yama 3). On success the image is taken over. A thread whose last exec failed may be
+ * back with its next one before the interrupt has reached it (a shell that runs a script without a
+ * first line does so at once): it is still seized, and parked it has no stop to tell of, so that it
+ * only gets the new image. To wait for its stop would be to wait for ever. */
 int exec_trace_seize(struct exec_trace *t, pid_t tid, struct exec_image *image);
 /* After the answer was sent: make an exec that fails come to a stop. is_answered false: the
  * notification had gone, and with it the meaning of the number. */

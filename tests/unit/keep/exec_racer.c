@@ -192,6 +192,24 @@ static void try_missing(struct counts *c)
     wait_for(c, pid);
 }
 
+/* The next exec of a thread follows its failed one at once, as when a shell meets a script without
+ * a first line. */
+static void try_stubborn(struct counts *c)
+{
+    int fd = open("/w/plain", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+    if (fd >= 0 && (write(fd, "true\n", 5) != 5 || close(fd) != 0))
+        exit(STATUS_OTHER);
+    pid_t pid = fork();
+    if (pid == 0) {
+        char *const argv[] = {(char *)"x", NULL};
+        for (int i = 0; i < 20; i++)
+            if (execve("/w/plain", argv, no_env), errno != ENOEXEC)
+                _exit(STATUS_OTHER);
+        become(GOOD);
+    }
+    wait_for(c, pid);
+}
+
 static void try_undumpable(struct counts *c)
 {
     pid_t pid = fork();
@@ -330,6 +348,7 @@ static const struct mode {
     {"missing", try_missing}, {"undumpable", try_undumpable}, {"evil", try_evil},
     {"fds", try_fds},         {"loader", try_loader},         {"memory", try_memory},
     {"big", try_big},         {"bytes", try_bytes},           {"debugger", try_debugger},
+    {"stubborn", try_stubborn},
 };
 
 /* Whoever changes things meanwhile. */

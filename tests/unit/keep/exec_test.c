@@ -128,6 +128,7 @@ static void callers_of_every_kind_are_decided(void **state)
     expect("nonleader", 200, (struct counts){.good = 200});
     expect("crowd", 200, (struct counts){.good = 200});
     expect("missing", 200, (struct counts){.missing = 200});
+    expect("stubborn", 200, (struct counts){.good = 200});
     expect("undumpable", 50, (struct counts){.good = 50});
     expect("evil", 50, (struct counts){.denied = 50});
     expect("big", 5, (struct counts){.good = 5});
