@@ -70,6 +70,8 @@ struct box_spec {
                                  what is bound there still appears */
     struct strv masks;        /* paths inside that are covered: a file by an empty read-only file, a
                                  folder by an empty read-only folder; absent ones are passed over */
+    struct strv frozen;       /* paths inside, in what is shown writable, that are read-only with the
+                                 content they have, and cannot be moved; absent ones stay absent */
     char *home;               /* the writable private home: host folder (NULL: in memory, gone with
                                  the box)... */
     char *home_inside;        /* ...and where it appears; also $HOME */

@@ -157,6 +157,11 @@ static bool add_files(struct buf *plan, const struct box_spec *spec, struct err 
     for (size_t i = 0; i < spec->n_binds; i++)
         if (!add_bind(plan, &spec->binds[i], err))
             return false;
+    for (size_t i = 0; i < spec->frozen.n; i++) {
+        if (!check_inside(spec->frozen.v[i], "a path to keep as it is", err))
+            return false;
+        plan_add(plan, PLAN_FREEZE, 0, spec->frozen.v[i], NULL);
+    }
     for (size_t i = 0; i < spec->masks.n; i++) {
         if (!check_inside(spec->masks.v[i], "a path to cover", err))
             return false;

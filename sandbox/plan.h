@@ -33,6 +33,7 @@ enum plan_kind {
     PLAN_DEVPTS,     /* path: a devpts of the box's own */
     PLAN_OVERLAY,    /* lower, parent of upper and work, name of upper in it, name of work, path */
     PLAN_MASK,       /* path: cover by an empty read-only file or folder; absent: passed over */
+    PLAN_FREEZE,     /* path: read-only, and what it lies in stays in place; absent: passed over */
     PLAN_ALLOW,      /* path: writable in the eyes of Landlock; absent: passed over */
     PLAN_CGROUP,     /* folder below which the box gets a group of its own, mechanism's name */
     PLAN_CGROUP_SET, /* file, value: written in the group of the PLAN_CGROUP before it */

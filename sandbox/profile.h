@@ -42,4 +42,16 @@ void profile_mask_root(struct box_spec *spec, const struct box_bind *root);
  * it; what was named itself stays. Call when all binds are in the spec. Reads the host's folders. */
 void profile_mask_secrets(struct box_spec *spec, const char *person_home);
 
+/* Keep the settings of agents and editors in a folder of work as they are: what could switch the
+ * gate off there, and what an editor of this host obeys. Instructions, skills, commands and
+ * subagents stay writable. tree: where the work appears in the box; host: where it is on the host, so that what is absent costs nothing (NULL: only
+ * the box can tell); subdir: where in it the program
+ * starts (""), whose settings count as well as those on the way. What `lifted` names, as paths inside, the person
+ * wants writable. */
+void profile_keep_settings(struct box_spec *spec, const char *tree, const char *host,
+                           const char *subdir, const struct strv *lifted);
+/* A path in a folder of work, relative to it, that profile_keep_settings keeps, or a part of such, or
+ * what holds it. */
+bool profile_is_setting(const char *path);
+
 #endif

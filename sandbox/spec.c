@@ -13,6 +13,7 @@ void box_spec_init(struct box_spec *spec)
         .env = STRV_INIT,
         .hidden = STRV_INIT,
         .masks = STRV_INIT,
+        .frozen = STRV_INIT,
         .listen_ports = STRV_INIT,
         .uid = geteuid(),
         .gid = getegid(),
@@ -25,6 +26,7 @@ void box_spec_release(struct box_spec *spec)
     strv_release(&spec->env);
     strv_release(&spec->hidden);
     strv_release(&spec->masks);
+    strv_release(&spec->frozen);
     strv_release(&spec->listen_ports);
     for (size_t i = 0; i < spec->n_binds; i++) {
         free(spec->binds[i].host);

@@ -127,15 +127,38 @@ static bool show_configured(struct box_spec *spec, const struct boxes *b, const 
            err_prefix(err, "%s", key);
 }
 
-/* A path in the person's checkout means the same one of the worktree. */
-static void cover(struct box_spec *spec, const struct boxes *b, const char *path)
+/* Where a path lies below the person's checkout, without a slash before it; NULL: elsewhere. */
+static const char *in_checkout(const struct boxes *b, const char *path)
 {
     const char *top = b->tree->toplevel;
     size_t len = top ? strlen(top) : 0;
-    if (top && strncmp(path, top, len) == 0 && path[len] == '/')
-        strv_pushf(&spec->masks, "%s%s", b->tree->tree, path + len);
+    return top && strncmp(path, top, len) == 0 && path[len] == '/' ? path + len + 1 : NULL;
+}
+
+/* A path in the person's checkout means the same one of the worktree. */
+static void cover(struct box_spec *spec, const struct boxes *b, const char *path)
+{
+    const char *below = in_checkout(b, path);
+    if (below)
+        strv_pushf(&spec->masks, "%s/%s", b->tree->tree, below);
     else
         strv_push(&spec->masks, path);
+}
+
+/* --rw of settings in the checkout lets the agent change them, those of its worktree; anything else is the
+ * person's own folder, shown writable. */
+static void show_writable(struct box_spec *spec, const struct boxes *b)
+{
+    AUTO_STRV struct strv lifted = STRV_INIT;
+    const struct strv *rw = &b->spec->rw;
+    for (size_t i = 0; i < rw->n; i++) {
+        const char *below = in_checkout(b, rw->v[i]);
+        if (below && profile_is_setting(below))
+            strv_pushf(&lifted, "%s/%s", b->tree->tree, below);
+        else
+            box_spec_bind(spec, rw->v[i], rw->v[i], BOX_BIND_WRITE);
+    }
+    profile_keep_settings(spec, b->tree->tree, b->tree->lower ? NULL : b->tree->tree, b->spec->subdir, &lifted);
 }
 
 static bool cover_paths(struct box_spec *spec, const struct boxes *b, struct err *err)
@@ -159,8 +182,7 @@ static bool add_overrides(struct box_spec *spec, const struct boxes *b, struct e
         return false;
     for (size_t i = 0; i < s->ro.n; i++)
         box_spec_bind(spec, s->ro.v[i], s->ro.v[i], 0);
-    for (size_t i = 0; i < s->rw.n; i++)
-        box_spec_bind(spec, s->rw.v[i], s->rw.v[i], BOX_BIND_WRITE);
+    show_writable(spec, b);
     profile_mask_secrets(spec, boxes_home(b));
     return cover_paths(spec, b, err) && claims_take(b, spec, first, err);
 }

@@ -55,6 +55,10 @@ bool tree_open_all(struct launch *l, struct err *err) WARN_UNUSED;
 /* The next one, in the order of the plan's steps; the caller owns it. */
 int tree_take(struct launch *l);
 
+/* freeze.c: pid 1. What the name leads to becomes read-only, and neither it nor a folder of its tree
+ * that holds it can be moved or removed. Absent: nothing is made. Needs the box's procfs. */
+bool freeze_apply(const char *name, struct err *err) WARN_UNUSED;
+
 /* root.c: pid 1 */
 bool root_build(struct launch *l, struct err *err) WARN_UNUSED;
 

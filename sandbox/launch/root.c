@@ -234,6 +234,12 @@ static bool apply_mask(struct launch *l, const struct plan_step *step, struct er
     return true;
 }
 
+static bool apply_freeze(struct launch *l, const struct plan_step *step, struct err *err)
+{
+    (void)l;
+    return freeze_apply(plan_text(step, 0), err);
+}
+
 /* Parts of procfs that change the machine rather than the process. Written before this: user.max_*.
  */
 static bool apply_proc(struct launch *l, const struct plan_step *step, struct err *err)
@@ -260,6 +266,7 @@ static bool (*const apply[PLAN_KIND_COUNT])(struct launch *, const struct plan_s
     [PLAN_FOLDER] = apply_folder, [PLAN_FILE] = apply_file,       [PLAN_LINK] = apply_link,
     [PLAN_TREE] = apply_tree,     [PLAN_TMPFS] = apply_tmpfs,     [PLAN_DEVPTS] = apply_devpts,
     [PLAN_MASK] = apply_mask,     [PLAN_OVERLAY] = apply_overlay, [PLAN_PROC] = apply_proc,
+    [PLAN_FREEZE] = apply_freeze,
 };
 
 /* The kernel allows a new procfs only while an uncovered one is in sight, so it is mounted before

@@ -95,6 +95,49 @@ static void no_mount_allows_setuid_or_devices(void **state)
     assert_int_equal(status, 126);
 }
 
+/* A file three folders down, its folder, and a folder as a whole; absent ones are passed over. */
+static void frozen_paths_stay(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *attempt, *frozen, *control;
+    } attempts[] = {
+        {"echo evil >a/b/file", "2", "0"},
+        {"touch a/b/new", "0", "0"},
+        {"rm a/b/file", "1", "0"},
+        {"echo x >new && mv -f new a/b/file", "1", "0"},
+        {"mv a/b a/c", "1", "0"},
+        {"mv a c", "1", "0"},
+        {"touch whole/new", "1", "0"},
+        {"ln -s whole/x whole/y", "1", "0"},
+        {"chmod 777 whole/x", "1", "0"},
+        {"touch absent", "0", "0"},
+    };
+    AUTO_BOX_SPEC struct box_spec spec;
+    AUTO_FREE char *work = boxtest_folder(boxtest()->work, "frozen");
+    AUTO_FREE char *make = xasprintf("cd %s && rm -rf a c new whole absent && mkdir -p a/b whole && "
+                                     "echo text >a/b/file && echo text >whole/x", work);
+    boxtest_spec(&spec);
+    box_spec_bind(&spec, work, work, BOX_BIND_WRITE);
+    spec.without = 1U << LAYER_LANDLOCK; /* the mounts alone hold */
+    for (size_t i = 0; i < ARRAY_LEN(attempts); i++) {
+        AUTO_FREE char *script = xasprintf(
+            "cd %s && { %s; } 2>/dev/null; echo $? $(cat a/b/file)", work, attempts[i].attempt);
+        AUTO_FREE char *ready = boxtest_sh(NULL, &spec, make);
+        strv_pushf(&spec.frozen, "%s/a/b/file", work);
+        strv_pushf(&spec.frozen, "%s/whole", work);
+        strv_pushf(&spec.frozen, "%s/absent", work);
+        AUTO_FREE char *got = boxtest_sh(NULL, &spec, script);
+        strv_release(&spec.frozen);
+        AUTO_FREE char *want = xasprintf("%s text", attempts[i].frozen);
+        if (strcmp(got, want) != 0)
+            fail_msg("%s: %s, not %s", attempts[i].attempt, got, want);
+        AUTO_FREE char *control = boxtest_sh(NULL, &spec, script);
+        if (control[0] != attempts[i].control[0])
+            fail_msg("%s: %s though nothing is frozen", attempts[i].attempt, control);
+    }
+}
+
 static void binds_are_shown_as_asked(void **state)
 {
     (void)state;
@@ -331,6 +374,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(host_files_are_absent),
                                        cmocka_unit_test(the_system_is_read_only),
                                        cmocka_unit_test(no_mount_allows_setuid_or_devices),
+                                       cmocka_unit_test(frozen_paths_stay),
                                        cmocka_unit_test(binds_are_shown_as_asked),
                                        cmocka_unit_test(an_absent_bind_is_an_error),
                                        cmocka_unit_test(masks_cover),
