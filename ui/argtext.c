@@ -6,7 +6,7 @@
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 
-enum { BRIEF_BYTES = 512, NAME_COLUMNS = 24 };
+enum { NAME_COLUMNS = 24 };
 
 static void add_pad(struct buf *out, int columns)
 {
@@ -105,16 +105,16 @@ void argtext(struct buf *out, const json_t *args)
         buf_adds(out, "(no arguments)\n");
 }
 
-/* The worktree's path gives way to a dot, so twice the bytes are looked at. */
 static void add_brief(struct buf *out, const char *text, size_t len, const char *worktree,
-                      unsigned flags)
+                      unsigned flags, int columns)
 {
-    AUTO_BUF struct buf brief = BUF_INIT;
-    text_add_relative(&brief, text, len < 2 * BRIEF_BYTES ? len : 2 * BRIEF_BYTES, worktree);
-    text_sanitise(out, brief.ptr, brief.len < BRIEF_BYTES ? brief.len : BRIEF_BYTES, flags);
+    AUTO_BUF struct buf relative = BUF_INIT, line = BUF_INIT;
+    text_add_relative(&relative, text, len, worktree);
+    text_sanitise(&line, relative.ptr, relative.len, flags);
+    text_add_brief(out, line.ptr, columns);
 }
 
-void argtext_brief(struct buf *out, const json_t *args, const char *worktree)
+void argtext_brief(struct buf *out, const json_t *args, const char *worktree, int columns)
 {
     static const char *const telling[] = {"command", "cmd",  "argv",    "file_path", "path",
                                           "url",     "host", "pattern", "query"};
@@ -130,10 +130,11 @@ void argtext_brief(struct buf *out, const json_t *args, const char *worktree)
     }
     AUTO_BUF struct buf json = BUF_INIT;
     if (json_is_string(value)) {
-        add_brief(out, json_string_value(value), json_string_length(value), worktree, TEXT_EXACT);
+        add_brief(out, json_string_value(value), json_string_length(value), worktree, TEXT_EXACT,
+                  columns);
         return;
     }
     if (value || args)
         jx_canonical(&json, value ? value : args);
-    add_brief(out, json.ptr, json.len, worktree, 0);
+    add_brief(out, json.ptr, json.len, worktree, 0, columns);
 }

@@ -100,7 +100,8 @@ static void attempt_release(struct model_attempt *a)
 {
     char *texts[] = {a->id,     a->state,     a->outcome, a->agent,    a->task, a->title,
                      a->branch, a->repo,      a->base,    a->base_ref, a->tip,  a->engine,
-                     a->tree,   a->last_line, a->error,   a->socket,   a->log};
+                     a->tree,   a->last_line, a->error,   a->socket,   a->log,
+                     a->ladder};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         free(texts[i]);
 }
@@ -136,6 +137,7 @@ static struct model_attempt attempt_parse(const json_t *j)
         .error = text_of(j, "error"),
         .socket = text_of(j, "socket"),
         .log = text_of(j, "log"),
+        .ladder = text_of(j, "ladder"),
     };
 }
 

@@ -39,7 +39,7 @@ struct model_attempt {
     int64_t created_ms, started_ms, ended_ms, exit_status, pending, commits, files;
     bool dirty, interactive;
     char *id, *state, *outcome, *agent, *task, *title, *branch, *repo, *base, *base_ref, *tip;
-    char *engine, *tree, *last_line, *error, *socket, *log;
+    char *engine, *tree, *last_line, *error, *socket, *log, *ladder;
 };
 
 struct model_call {

@@ -93,7 +93,7 @@ static void add_calls(struct buf *out, const struct desk *d, const char *attempt
         is_first = false;
         AUTO_BUF struct buf text = BUF_INIT;
         buf_addf(&text, "%s ", call->tool);
-        argtext_brief(&text, call->args, call->worktree);
+        argtext_brief(&text, call->args, call->worktree, ARGTEXT_COLUMNS);
         add_field(out, call->id, text.ptr);
     }
 }
@@ -115,6 +115,7 @@ static void load(struct scr_attempt *self, const struct desk *d)
     add_field(&out, "error", a->error);
     add_field(&out, "note", jx_str(self->shown, "note", ""));
     add_field(&out, "agent", a->agent);
+    add_field(&out, "rung", a->ladder);
     add_field(&out, "branch", a->branch);
     add_field(&out, "base", base.ptr);
     add_work(&out, a);

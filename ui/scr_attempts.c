@@ -111,8 +111,9 @@ static void draw_run(const struct desk *d, struct paint *p)
     buf_addf(&text, " Run %" PRId64 "  %s  %s@", run->id, run->repo, run->base_ref);
     paint_oid(&text, run->base);
     buf_addf(&text, "  %s", run->agent);
-    if (run->ladder[0])
-        buf_addf(&text, "  rung %s", run->ladder);
+    const char *rung = a->ladder[0] ? a->ladder : run->ladder;
+    if (rung[0])
+        buf_addf(&text, "  rung %s", rung);
     if (run->layers[0])
         buf_addf(&text, "  layers: %s", run->layers);
     paint_line(p, 0, 0, p->cols, style_attr(CELL_BOLD), text.ptr);

@@ -172,6 +172,54 @@ void text_add_clipped(struct buf *out, const char *s, int max_columns)
     buf_adds(out, ellipsis);
 }
 
+/* Blanks in a row that are shown as they are. */
+enum { BLANKS_SHOWN = 12 };
+
+static void collapse_blanks(struct buf *out, const char *s)
+{
+    while (*s) {
+        size_t blanks = strspn(s, " "), rest = strcspn(s + blanks, " ");
+        if (blanks > BLANKS_SHOWN)
+            buf_addf(out, "%s[%zu blanks]%s", ellipsis, blanks, ellipsis);
+        else
+            buf_add(out, s, blanks);
+        buf_add(out, s + blanks, rest);
+        s += blanks + rest;
+    }
+}
+
+static size_t count_codes(const char *s, size_t len)
+{
+    size_t codes = 0;
+    for (size_t at = 0, n; at < len; at += n, codes++)
+        next_code(s + at, len - at, &n);
+    return codes;
+}
+
+/* Where the end of s begins that fits into max_columns. */
+static size_t fit_end(const char *s, size_t len, int max_columns)
+{
+    int skipped = text_width(s, len) - max_columns;
+    return text_fit(s, len, skipped > 0 ? skipped : 0);
+}
+
+void text_add_brief(struct buf *out, const char *s, int max_columns)
+{
+    AUTO_BUF struct buf line = BUF_INIT;
+    collapse_blanks(&line, s);
+    if (max_columns < TEXT_BRIEF_MIN || text_width(line.ptr, line.len) <= max_columns) {
+        text_add_clipped(out, line.ptr, max_columns);
+        return;
+    }
+    enum { MARK_COLUMNS = 20 }; /* of the mark with its number */
+    int room = max_columns - MARK_COLUMNS;
+    size_t head = text_fit(line.ptr, line.len, room - room / 3);
+    size_t tail = fit_end(line.ptr, line.len, room / 3);
+    buf_add(out, line.ptr, head);
+    buf_addf(out, "%s[%zu left out]%s", ellipsis, count_codes(line.ptr + head, tail - head), ellipsis);
+    buf_adds(out, line.ptr + tail);
+}
+
 bool text_is_utf8(const char *s, size_t len)
 {
     for (size_t at = 0, n; at < len; at += n)

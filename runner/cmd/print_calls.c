@@ -7,7 +7,7 @@
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 
-enum { BLOCK_INDENT = 6 };
+enum { BLOCK_INDENT = 6, CALL_INDENT = 2, COLUMNS_ELSEWHERE = 160 };
 
 /* The member that says most about a call of the known tools. */
 static const char *main_argument(const json_t *args)
@@ -79,33 +79,109 @@ static void duration_cell(struct print_table *t, int64_t from_ms, int64_t to_ms)
     print_table_cell(t, PRINT_PLAIN, text.ptr);
 }
 
+/* A call that waits, and those that wait for the same, make one row. */
+static bool is_equal(const json_t *a, const json_t *b)
+{
+    const char *action = jx_str(a, "action", "");
+    return *action && strcmp(action, jx_str(b, "action", "")) == 0 &&
+           strcmp(jx_str(a, "state", ""), "pending") == 0 &&
+           strcmp(jx_str(b, "state", ""), "pending") == 0;
+}
+
+static bool has_row_before(const json_t *calls, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (is_equal(json_array_get(calls, i), json_array_get(calls, at)))
+            return true;
+    return false;
+}
+
+static size_t count_equal(const json_t *calls, size_t at)
+{
+    size_t n = 0;
+    for (size_t i = at + 1; i < json_array_size(calls); i++)
+        n += is_equal(json_array_get(calls, at), json_array_get(calls, i));
+    return n;
+}
+
+static void add_call_row(struct print_table *t, const struct print *p, const json_t *call, size_t equal)
+{
+    const char *state = jx_str(call, "state", "?"), *why = jx_str(call, "why", "");
+    const char *reason = jx_str(call, "reason", "");
+    bool is_pending = strcmp(state, "pending") == 0;
+    AUTO_FREE char *more = equal ? xasprintf(" +%zu", equal) : xstrdup("");
+    AUTO_FREE char *id = xasprintf("%s%s", jx_str(call, "id", "?"), more);
+    AUTO_FREE char *reasons = xasprintf("%s%s%s", why, *why && *reason ? ": " : "", reason);
+    print_table_cell(t, PRINT_BOLD, id);
+    print_table_cell(t, PRINT_PLAIN, jx_str(call, "attempt", "?"));
+    print_table_cell(t, state_style(state), state_word(state));
+    print_table_cell(t, PRINT_PLAIN, jx_str(call, "ladder", ""));
+    duration_cell(t, jx_int(call, "asked_ms", 0), p->now_ms);
+    duration_cell(t, is_pending ? p->now_ms : 0, jx_int(call, "deadline_ms", 0));
+    print_table_cell(t, PRINT_PLAIN, reasons);
+}
+
+static void add_equal(struct buf *out, const json_t *calls, size_t at)
+{
+    const json_t *call = json_array_get(calls, at);
+    const char *separator = "  the same: ";
+    for (size_t i = at + 1; i < json_array_size(calls); i++) {
+        const json_t *other = json_array_get(calls, i);
+        if (!is_equal(call, other))
+            continue;
+        AUTO_FREE char *line = xasprintf("%s (%s)", jx_str(other, "id", "?"), jx_str(other, "attempt", "?"));
+        AUTO_FREE char *clean = text_clean(line);
+        buf_addf(out, "%s%s", separator, clean);
+        separator = ", ";
+    }
+    buf_addch(out, '\n');
+}
+
+/* The table's lines, each but the first with what its call is below it. */
+static void add_with_calls(struct buf *out, const struct print *p, const char *table, const json_t *calls)
+{
+    size_t i;
+    const json_t *call;
+    size_t len = strcspn(table, "\n");
+    buf_addf(out, "%.*s\n", (int)len, table);
+    json_array_foreach(calls, i, call)
+    {
+        if (has_row_before(calls, i))
+            continue;
+        AUTO_BUF struct buf line = BUF_INIT;
+        table += len + 1;
+        len = strcspn(table, "\n");
+        print_call_line(&line, call);
+        buf_addf(out, "%.*s\n  ", (int)len, table);
+        text_add_brief(out, line.ptr, p->columns - CALL_INDENT);
+        buf_addch(out, '\n');
+        if (count_equal(calls, i))
+            add_equal(out, calls, i);
+    }
+}
+
 void print_calls(struct buf *out, const struct print *p, const json_t *calls)
 {
-    static const char *const headers[] = {"CALL", "ATTEMPT", "STATE", "ASKED", "LEFT", "WHY", "WHAT"};
+    static const char *const headers[] = {"CALL", "ATTEMPT", "STATE", "RUNG", "ASKED", "LEFT", "WHY"};
     AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
+    AUTO_BUF struct buf table = BUF_INIT;
+    struct print bounded = *p;
     size_t i;
     const json_t *call;
     if (json_array_size(calls) == 0) {
         buf_adds(out, "nothing waits\n");
         return;
     }
+    if (bounded.columns == 0) /* a file gets no line without end either */
+        bounded.columns = COLUMNS_ELSEWHERE;
     print_table_init(&t, headers, ARRAY_LEN(headers));
     json_array_foreach(calls, i, call)
     {
-        const char *state = jx_str(call, "state", "?");
-        bool is_pending = strcmp(state, "pending") == 0;
-        int64_t deadline_ms = jx_int(call, "deadline_ms", 0);
-        AUTO_BUF struct buf line = BUF_INIT;
-        print_table_cell(&t, PRINT_BOLD, jx_str(call, "id", "?"));
-        print_table_cell(&t, PRINT_PLAIN, jx_str(call, "attempt", "?"));
-        print_table_cell(&t, state_style(state), state_word(state));
-        duration_cell(&t, jx_int(call, "asked_ms", 0), p->now_ms);
-        duration_cell(&t, is_pending ? p->now_ms : 0, deadline_ms);
-        print_table_cell(&t, PRINT_PLAIN, jx_str(call, "why", ""));
-        add_what_and_reason(&line, call);
-        print_table_cell(&t, PRINT_PLAIN, line.ptr);
+        if (!has_row_before(calls, i))
+            add_call_row(&t, p, call, count_equal(calls, i));
     }
-    print_table_add(out, p, &t);
+    print_table_add(&table, &bounded, &t);
+    add_with_calls(out, &bounded, table.ptr, calls);
 }
 
 static void exact_block(struct buf *out, const char *text, size_t len)
@@ -172,6 +248,7 @@ void print_call(struct buf *out, const struct print *p, const json_t *call)
     print_field(out, p, "attempt", jx_str(call, "attempt", NULL));
     print_field(out, p, "agent", jx_str(call, "agent", NULL));
     add_subagent(out, p, call);
+    print_field(out, p, "rung", jx_str(call, "ladder", NULL));
     print_field(out, p, "tool", jx_str(call, "tool", NULL));
     print_field(out, p, "folder", jx_str(call, "cwd", NULL));
     add_time(out, p, "asked", jx_int(call, "asked_ms", 0));

@@ -34,8 +34,10 @@ bool rules_read(struct rules *ret, const char *path, struct err *err)
     bool ok = strcmp(path, "-") == 0
                   ? fs_read_fd(&bytes, STDIN_FILENO, LIMIT_CONFIG_BYTES, err)
                   : fs_read_file(&bytes, AT_FDCWD, path, LIMIT_CONFIG_BYTES, err);
-    if (!ok)
-        return false;
+    if (!ok) {
+        err->code = ERR_USAGE;
+        return err_prefix(err, "cannot read the rules");
+    }
     size_t before = ret->n;
     strv_split(&lines, bytes.ptr, '\n', true);
     for (size_t i = 0; i < lines.n; i++) {

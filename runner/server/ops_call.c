@@ -49,13 +49,14 @@ void op_call_list(struct request *r)
 {
     struct err err = ERR_INIT;
     unsigned mask = 0;
-    json_t *calls;
+    AUTO_JSON json_t *calls = NULL;
     const char *attempt = jx_str(r->body, "attempt", NULL);
     if (!parse_states(&mask, r->body, &err) ||
-        !ledger_list(&calls, r->server->db, mask, attempt, jx_int(r->body, "limit", 0), &err))
+        !ledger_list(&calls, r->server->db, mask, attempt, jx_int(r->body, "limit", 0), &err) ||
+        !view_add_rungs(calls, r->server, &err))
         request_fail(r, &err);
     else
-        request_answer(r, json_pack("{s:o}", "calls", view_cut_calls(calls)));
+        request_answer(r, json_pack("{s:O}", "calls", view_cut_calls(calls)));
 }
 
 void op_call_show(struct request *r)
@@ -68,9 +69,12 @@ void op_call_show(struct request *r)
         request_fail(r, &err);
         return;
     }
-    json_t *shown = ledger_call_json(&call);
+    AUTO_JSON json_t *shown = json_pack("[o]", ledger_call_json(&call));
     ledger_call_release(&call);
-    request_answer(r, json_pack("{s:o}", "call", shown));
+    if (view_add_rungs(shown, r->server, &err))
+        request_answer(r, json_pack("{s:O}", "call", json_array_get(shown, 0)));
+    else
+        request_fail(r, &err);
 }
 
 /* One request's decision of any number of calls. */

@@ -92,8 +92,11 @@ static bool read_id(int64_t *ret, const json_t *item, struct err *err)
     if (!digits || !isdigit((unsigned char)digits[0]))
         return err_set(err, ERR_USAGE, "'%s' is not a rule; 'headgate gate rule ls' lists them",
                        word ? word : "");
-    *ret = strtoll(digits, &end, 10);
-    return *end == '\0' || err_set(err, ERR_USAGE, "'%s' is not a rule", word);
+    long long id = strtoll(digits, &end, 10);
+    if (*end)
+        return err_set(err, ERR_USAGE, "'%s' is not a rule", word);
+    *ret = id;
+    return true;
 }
 
 static bool remove_all(struct request *r, int64_t *ret_epoch, struct err *err)

@@ -4,6 +4,7 @@
 
 #include "gate/ledger.h"
 #include "runner/server/live.h"
+#include "runner/store/rung.h"
 
 enum {
     SHORT_TASK_BYTES = 240,
@@ -103,6 +104,27 @@ json_t *view_cut_calls(json_t *calls)
         jx_set(call, "args", args);
     }
     return calls;
+}
+
+bool view_add_rungs(json_t *calls, struct server *s, struct err *err)
+{
+    AUTO_FREE char *attempt = xstrdup("");
+    enum ladder ladder = LADDER_CONFIRM;
+    bool has_rung = false;
+    size_t i;
+    json_t *call;
+    json_array_foreach(calls, i, call)
+    {
+        const char *of = jx_str(call, "attempt", "");
+        if (strcmp(of, attempt) != 0) {
+            free(attempt);
+            attempt = xstrdup(of);
+            if (!rung_of(&ladder, &has_rung, s->db, attempt, err))
+                return false;
+        }
+        jx_set_str(call, "ladder", has_rung ? ladder_name(ladder) : NULL);
+    }
+    return true;
 }
 
 static bool add_details(json_t *a, struct server *s, const struct attempt_row *row, struct err *err)

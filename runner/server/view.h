@@ -23,6 +23,8 @@ bool view_attempts(json_t **ret, struct server *s, const struct strv *ids, enum 
  * replaced by one sentence under `cut`; call.show has them whole. Changes the array and returns it.
  */
 json_t *view_cut_calls(json_t *calls);
+/* Add to each call the rung of its attempt, as `ladder`. Changes the array. */
+bool view_add_rungs(json_t *calls, struct server *s, struct err *err) WARN_UNUSED;
 /* LAYER objects. */
 json_t *view_layers(const struct layer_report *report);
 

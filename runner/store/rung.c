@@ -36,3 +36,22 @@ bool rung_get(enum ladder *ret, struct db *db, const char *attempt, struct err *
     db_reset(s);
     return ok;
 }
+
+bool rung_of(enum ladder *ret, bool *ret_found, struct db *db, const char *attempt, struct err *err)
+{
+    struct db_stmt *s;
+    bool have;
+    if (!db_stmt(&s, db,
+                 "SELECT coalesce((SELECT ladder FROM rung WHERE rung.attempt = a.id), r.ladder)"
+                 " FROM attempt a JOIN run r ON r.id = a.run WHERE a.id = ?",
+                 err))
+        return false;
+    db_bind_text(s, 1, attempt);
+    if (!db_step(s, &have, err))
+        return false;
+    bool ok = !have || ladder_parse(ret, db_col_str(s, 0), err);
+    db_reset(s);
+    if (ok)
+        *ret_found = have;
+    return ok;
+}

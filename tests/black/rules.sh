@@ -41,6 +41,7 @@ shell echo end' >/dev/null 2>&1
 run=$(last_run)
 until_true 20 has_pending 2 || die 'no two calls wait'
 first=$(pending | head -n 1)
+check_has 'the list has the rung' "^$first \\+1 .* confirm " "$(headgate gate ls >"$WORLD/ls"; echo "$WORLD/ls")"
 check_has 'the list has the reason' "asked at 'confirm'" "$(headgate gate ls >"$WORLD/ls"; echo "$WORLD/ls")"
 check_equal 'JSON has it too' ladder "$(headgate gate show "$first" --json | jq -r .why)"
 check_status 0 'deny one' headgate gate deny "$first" --reason 'use test'
@@ -76,6 +77,13 @@ kill $BACKGROUND # it would start a server anew at the end
 BACKGROUND=
 pass 'watch tells calls and decisions'
 
+# Padding hides no end of a command.
+run_agent --ladder confirm --detach -- "shell true$(printf '%4000s' '') ; echo hidden-end" >/dev/null 2>&1
+until_true 20 has_pending || die 'the padded call does not wait'
+headgate gate ls >"$WORLD/padded"
+check_has 'what is left out is told' 'true.*[0-9]+ blanks.*; echo hidden-end' "$WORLD/padded"
+headgate gate deny --all --reason 'padded' >/dev/null
+
 # Explained and proposed.
 check_status 0 'explain' headgate gate explain "$first"
 check_has 'says what was decided' 'use test' "$OUT"
@@ -88,6 +96,8 @@ check_has 'the call' "from $first" "$OUT"
 check_status 0 'and decides' headgate gate explain "$first"
 check_has 'as explain says' 'decides: it covers the whole call' "$OUT"
 headgate gate rule export >"$WORLD/exported"
+check_status 2 'a file of rules that is not there' headgate gate rule import "$WORLD/none"
+check_has 'is said so' 'cannot read the rules.*none' "$OUT"
 check_has 'export is the grammar' '^allow exactly make same for command in repo ' "$WORLD/exported"
 
 # A rule that is removed and a rung that is raised while the agent runs.

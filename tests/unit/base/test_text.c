@@ -143,6 +143,32 @@ static void clips_between_graphemes(void **state)
     }
 }
 
+static void brief_keeps_the_end(void **state)
+{
+    (void)state;
+    AUTO_FREE char *padded = xasprintf("a%*s;rm x", 4000, "");
+    AUTO_FREE char *many = xasprintf("head%0*d;rm x", 900, 1);
+    const struct {
+        const char *s;
+        int columns;
+        const char *want;
+    } cases[] = {
+        {"make test", 40, "make test"},
+        {"a            b", 40, "a            b"},
+        {"a             b", 40, "a\xe2\x80\xa6[13 blanks]\xe2\x80\xa6" "b"},
+        {padded, 40, "a\xe2\x80\xa6[4000 blanks]\xe2\x80\xa6;rm x"},
+        {many, 40, "head0000000000\xe2\x80\xa6[889 left out]\xe2\x80\xa6" "1;rm x"},
+        {many, 12, "head0000000\xe2\x80\xa6"},
+        {"", 40, ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_BUF struct buf out = BUF_INIT;
+        text_add_brief(&out, cases[i].s, cases[i].columns);
+        assert_string_equal(out.ptr, cases[i].want);
+        assert_true(text_width(out.ptr, out.len) <= cases[i].columns);
+    }
+}
+
 static void utf8_is_strict(void **state)
 {
     (void)state;
@@ -202,6 +228,7 @@ int main(void)
         cmocka_unit_test(clean_is_allocated),
         cmocka_unit_test(widths),
         cmocka_unit_test(clips_between_graphemes),
+        cmocka_unit_test(brief_keeps_the_end),
         cmocka_unit_test(utf8_is_strict),
         cmocka_unit_test(names),
         cmocka_unit_test(folders_are_short),

@@ -137,7 +137,7 @@ static const char calls_json[] =
     "\"Bash\","
     "\"args\":{\"command\":\"git "
     "push\\n--force\",\"timeout\":5},\"cwd\":\"/w\",\"asked_ms\":990000,"
-    "\"deadline_ms\":1050000,\"digest\":\"ab\",\"why\":\"floor\",\"reason\":\"git push would "
+    "\"deadline_ms\":1050000,\"digest\":\"ab\",\"ladder\":\"edits\",\"why\":\"floor\",\"reason\":\"git push would "
     "publish\"},"
     "{\"id\":\"c11\",\"attempt\":\"3.1\",\"state\":\"consumed\",\"tool\":\"Read\",\"args\":{\"x\":["
     "1]},"
@@ -155,13 +155,44 @@ static void lists_calls(void **state)
     print_calls(&out, &narrow, calls);
     assert_string_equal(
         out.ptr,
-        "CALL  ATTEMPT  STATE     ASKED  LEFT  WHY     WHAT\n"
-        "c12   3.1      pending   10s    50s   floor   Bash: git push\\n--force (git push…\n"
-        "c11   3.1      approved  20s          person  Read: {\"x\":[1]}\n"
-        "c10   3.1      denied    30s          floor   Bash: sudo x (not here)\n");
+        "CALL  ATTEMPT  STATE     RUNG   ASKED  LEFT  WHY\n"
+        "c12   3.1      pending   edits  10s    50s   floor: git push would publish\n"
+        "  Bash: git push\\n--force\n"
+        "c11   3.1      approved         20s          person\n"
+        "  Read: {\"x\":[1]}\n"
+        "c10   3.1      denied           30s          floor: not here\n"
+        "  Bash: sudo x\n");
     AUTO_JSON json_t *empty = json_array();
     print_calls(&none, &narrow, empty);
     assert_string_equal(none.ptr, "nothing waits\n");
+}
+
+/* What waits for the same is one row; padding hides no end, in a file neither. */
+static void lists_equal_calls_once(void **state)
+{
+    (void)state;
+    AUTO_FREE char *padded = xasprintf("make%*s; rm -rf x", 4000, "");
+    AUTO_JSON json_t *calls = json_array();
+    static const char *const attempts[] = {"3.1", "3.2", "3.3"};
+    for (int i = 0; i < 3; i++) {
+        AUTO_FREE char *id = xasprintf("c%d", i + 1);
+        json_array_append_new(
+            calls, json_pack("{s:s, s:s, s:s, s:s, s:s, s:{s:s}}", "id", id, "attempt", attempts[i],
+                             "state", "pending", "tool", "Bash", "action", i == 1 ? "b" : "a", "args",
+                             "command", padded));
+    }
+    const struct print *const prints[] = {&narrow, &wide};
+    for (size_t i = 0; i < ARRAY_LEN(prints); i++) {
+        AUTO_BUF struct buf out = BUF_INIT;
+        print_calls(&out, prints[i], calls);
+        assert_string_equal(out.ptr,
+                            "CALL   ATTEMPT  STATE    RUNG  ASKED  LEFT  WHY\n"
+                            "c1 +1  3.1      pending\n"
+                            "  Bash: make\xe2\x80\xa6[4000 blanks]\xe2\x80\xa6; rm -rf x\n"
+                            "  the same: c3 (3.3)\n"
+                            "c2     3.2      pending\n"
+                            "  Bash: make\xe2\x80\xa6[4000 blanks]\xe2\x80\xa6; rm -rf x\n");
+    }
 }
 
 static void shortens_paths_below_the_folder(void **state)
@@ -190,6 +221,7 @@ static void shows_exact_arguments(void **state)
     assert_string_equal(out.ptr, "c12 pending\n"
                                  "  attempt:    3.1\n"
                                  "  agent:      claude\n"
+                                 "  rung:       edits\n"
                                  "  tool:       Bash\n"
                                  "  folder:     /w\n"
                                  "  asked:      1970-01-01 00:16:30\n"
@@ -361,6 +393,7 @@ int main(void)
         cmocka_unit_test(heads_a_run),
         cmocka_unit_test(shows_an_attempt),
         cmocka_unit_test(lists_calls),
+        cmocka_unit_test(lists_equal_calls_once),
         cmocka_unit_test(shortens_paths_below_the_folder),
         cmocka_unit_test(shows_exact_arguments),
         cmocka_unit_test(escapes_arguments_reversibly),

@@ -44,7 +44,7 @@ static void shows_exactly(void **state)
         AUTO_BUF struct buf text = BUF_INIT, brief = BUF_INIT;
         AUTO_JSON json_t *args = parse(cases[i].args);
         argtext(&text, args);
-        argtext_brief(&brief, args, "");
+        argtext_brief(&brief, args, "", ARGTEXT_COLUMNS);
         assert_string_equal(text.ptr, cases[i].text);
         assert_string_equal(brief.ptr, cases[i].brief);
     }
@@ -56,12 +56,22 @@ static void the_brief_line_is_relative(void **state)
     AUTO_BUF struct buf text = BUF_INIT, brief = BUF_INIT;
     AUTO_JSON json_t *args = parse("{\"file_path\":\"/w/tree/src/x\"}");
     argtext(&text, args);
-    argtext_brief(&brief, args, "/w/tree");
+    argtext_brief(&brief, args, "/w/tree", ARGTEXT_COLUMNS);
     assert_string_equal(text.ptr, "file_path | /w/tree/src/x\n");
     assert_string_equal(brief.ptr, "./src/x");
 }
 
 /* Values that a person must be able to tell apart. */
+static void the_brief_line_hides_no_end(void **state)
+{
+    (void)state;
+    AUTO_FREE char *padded = xasprintf("{\"command\":\"make%*s; rm -rf x\"}", 5000, "");
+    AUTO_JSON json_t *args = parse(padded);
+    AUTO_BUF struct buf brief = BUF_INIT;
+    argtext_brief(&brief, args, "", 50);
+    assert_string_equal(brief.ptr, "make\xe2\x80\xa6[5000 blanks]\xe2\x80\xa6; rm -rf x");
+}
+
 static void differs_where_values_differ(void **state)
 {
     (void)state;
@@ -106,6 +116,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shows_exactly),
         cmocka_unit_test(the_brief_line_is_relative),
+        cmocka_unit_test(the_brief_line_hides_no_end),
         cmocka_unit_test(differs_where_values_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -174,6 +174,7 @@ json_t *fixture_attempt(int64_t run, int64_t n, const char *state)
     jx_set_str(a, "repo", "/home/ana/src/parser");
     jx_set_str(a, "base", "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d");
     jx_set_str(a, "base_ref", "main");
+    jx_set_str(a, "ladder", "confirm");
     jx_set_str(a, "tip", is_queued ? NULL : "9f8e7d6c5b4a39281706f5e4d3c2b1a009f8e7d6");
     jx_set_str(a, "engine", "overlay");
     jx_set_str(a, "last_line", is_queued ? NULL : "Reading src/lexer.c");
