@@ -75,6 +75,7 @@ struct box_spec {
     char *home;               /* the writable private home: host folder (NULL: in memory, gone with
                                  the box)... */
     char *home_inside;        /* ...and where it appears; also $HOME */
+    char *ssh_config;         /* text of /etc/ssh/ssh_config inside; NULL: there is none */
     struct strv listen_ports; /* decimal; pid 1 listens on 127.0.0.1 and ::1 inside and hands the
                                  listening sockets out (BOX_MSG_LISTENER) */
     bool pty; /* agent on a pty of the box's devpts, master handed out (BOX_MSG_PTY);

@@ -114,4 +114,8 @@ void plan_add_account(struct buf *plan, const struct box_spec *spec)
     buf_clear(&text);
     buf_addf(&text, "%s\n", hostname);
     plan_add(plan, PLAN_FILE, 0, "/etc/hostname", text.ptr, NULL);
+    if (spec->ssh_config) {
+        plan_add(plan, PLAN_FOLDER, 0, "/etc/ssh", NULL);
+        plan_add(plan, PLAN_FILE, 0, "/etc/ssh/ssh_config", spec->ssh_config, NULL);
+    }
 }

@@ -27,6 +27,7 @@ void box_spec_release(struct box_spec *spec)
     strv_release(&spec->hidden);
     strv_release(&spec->masks);
     strv_release(&spec->frozen);
+    free(spec->ssh_config);
     strv_release(&spec->listen_ports);
     for (size_t i = 0; i < spec->n_binds; i++) {
         free(spec->binds[i].host);

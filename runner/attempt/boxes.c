@@ -13,7 +13,7 @@
 #define INSIDE "/run/headgate"
 #define INSIDE_GATE INSIDE "/gate.sock"
 #define INSIDE_BIN INSIDE "/bin"
-#define INSIDE_HOOK INSIDE_BIN "/headgate-hook"
+#define INSIDE_HOOK WAY_OUT_HOOK
 #define INSIDE_SCRATCH INSIDE "/scratch"
 
 enum { DEFAULT_PIDS = 4096 };

@@ -85,7 +85,7 @@ void way_out_show(struct box_spec *spec, const struct strv *services)
     static const char *const names[] = {
         "http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY",       "HTTPS_PROXY",
         "ALL_PROXY",  "PIP_PROXY",   "npm_config_proxy", "npm_config_https_proxy",
-        "CARGO_HTTP_PROXY",
+        "CARGO_HTTP_PROXY", "YARN_HTTP_PROXY", "YARN_HTTPS_PROXY",
     };
     unsigned port = way_out_port(services);
     AUTO_FREE char *url = xasprintf("http://127.0.0.1:%u", port);
@@ -102,8 +102,8 @@ void way_out_show(struct box_spec *spec, const struct strv *services)
     strv_env_set(&spec->env, "NODE_USE_ENV_PROXY", "1");
     strv_env_set(&spec->env, "JAVA_TOOL_OPTIONS", java);
     strv_env_set(&spec->env, "HEADGATE_PROXY", place);
-    strv_env_set(&spec->env, "GIT_SSH_COMMAND",
-                 "ssh -o ProxyCommand='headgate-hook --connect %h:%p'");
+    strv_env_set(&spec->env, "RSYNC_PROXY", place);
+    spec->ssh_config = xstrdup("Host *\n    ProxyCommand " WAY_OUT_HOOK " --connect %h:%p\n");
 }
 
 static void add_list(struct buf *out, const struct strv *list)

@@ -15,7 +15,10 @@ bool way_out_hosts(struct strv *ret, const struct strv *asked, const struct conf
                    const struct agent *agent, const struct strv *env, struct err *err) WARN_UNUSED;
 /* A port that none of the mapped services has. */
 uint16_t way_out_port(const struct strv *services);
-/* Let the box listen there, and tell its programs. */
+/* Where headgate-hook is in a box: ssh reaches the proxy by it. */
+#define WAY_OUT_HOOK "/run/headgate/bin/headgate-hook"
+/* Let the box listen there, and tell its programs: by variables, and ssh by its configuration. WAY_OUT_HOOK is
+ * the caller's to show. */
 void way_out_show(struct box_spec *spec, const struct strv *services);
 /* "asks for every host", "listed a, b; asks for others", with the services. */
 char *way_out_text(const struct strv *hosts, const struct strv *services);

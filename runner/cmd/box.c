@@ -175,6 +175,16 @@ static bool hide_own(struct box_spec *spec, struct err *err)
     return true;
 }
 
+static bool show_way_out(struct box_spec *spec, const struct box_options *o, struct err *err)
+{
+    AUTO_FREE char *hook = paths_program("headgate-hook", err);
+    if (!hook)
+        return false;
+    box_spec_bind(spec, hook, WAY_OUT_HOOK, 0);
+    way_out_show(spec, &o->services);
+    return true;
+}
+
 struct request {
     const struct box_options *options;
     const struct strv *command;
@@ -207,8 +217,8 @@ static bool describe(struct box_spec *spec, void *arg, struct err *err)
     note_unwritable(spec, &account);
     strv_push_all(&spec->argv, strv_array(r->command));
     strv_push_all(&spec->listen_ports, strv_array(&o->services));
-    if (o->net.n)
-        way_out_show(spec, &o->services);
+    if (o->net.n && !show_way_out(spec, o, err))
+        return false;
     spec->limits.memory_bytes = o->memory_bytes;
     spec->limits.pids = o->pids;
     spec->hostname = xstrdup("headgate-box");
