@@ -204,7 +204,8 @@ static bool undo_refs(const struct wt_attempt *a, struct err *err)
     if (!refs_find(&refs, mark))
         return true;
     for (size_t i = 0; i < refs.n; i++)
-        if (strcmp(refs.v[i].name, public) != 0 || strcmp(refs.v[i].oid, a->base) == 0)
+        if (strncmp(refs.v[i].name, REFS_BASE, strlen(REFS_BASE)) != 0 && /* was there before us */
+            (strcmp(refs.v[i].name, public) != 0 || strcmp(refs.v[i].oid, a->base) == 0))
             refs_tx_delete(&tx, refs.v[i].name, refs.v[i].oid);
     return refs_tx_run(&tx, a->repo, "headgate: undo", err);
 }

@@ -16,14 +16,17 @@
 #include "worktree/attempt.h"
 #include "worktree/fault.h"
 #include "worktree/gitrun.h"
+#include "worktree/merged.h"
 #include "worktree/record.h"
 #include "worktree/refs.h"
 #include "worktree/repo.h"
 
 enum { WALK_DEPTH = 256 };
 
-/* Commits of the attempt that no branch of the person's, here or on a remote, contains. */
-static bool count_lost(int64_t *ret, const struct wt_attempt *a, struct err *err)
+/* Commits of the attempt that no branch of the person's, here or on a remote, contains. without: a
+ * tip whose change is known to be in one, "" for none. */
+static bool count_lost_without(int64_t *ret, const struct wt_attempt *a, const char *without,
+                               struct err *err)
 {
     AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
     AUTO_BUF struct buf input = BUF_INIT;
@@ -33,10 +36,13 @@ static bool count_lost(int64_t *ret, const struct wt_attempt *a, struct err *err
     AUTO_FREE char *merged = xasprintf(REFS_OWN "%s/merged", refs_attempt_part(a->branch));
     for (size_t i = 0; i < refs.n; i++) {
         const char *name = refs.v[i].name;
-        if (strncmp(name, REFS_KEEP, strlen(REFS_KEEP)) != 0)
+        if (strncmp(name, REFS_KEEP, strlen(REFS_KEEP)) != 0 &&
+            strncmp(name, REFS_BASE, strlen(REFS_BASE)) != 0)
             buf_addf(&input, "%s%s\n", strcmp(name, merged) == 0 ? "^" : "", refs.v[i].oid);
     }
     buf_addf(&input, "^%s\n", a->base);
+    if (*without)
+        buf_addf(&input, "^%s\n", without);
     struct gitrun g = {.git_dir = a->repo, .input = input.ptr, .input_len = input.len};
     if (!gitrun_line(&count, &g,
                      GIT_ARGS("rev-list", "--count", "--ignore-missing", "--stdin", "--not",
@@ -45,6 +51,31 @@ static bool count_lost(int64_t *ret, const struct wt_attempt *a, struct err *err
         return false;
     *ret = strtoll(count.ptr, NULL, 10);
     return true;
+}
+
+static bool find_tip(char ret[65], const struct wt_attempt *a, struct err *err)
+{
+    AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
+    if (!refs_list_attempt(&refs, a->repo, a->branch, err))
+        return false;
+    AUTO_FREE char *harvested = xasprintf(REFS_OWN "%s/harvested", refs_attempt_part(a->branch));
+    const char *oid = refs_oid(&refs, harvested);
+    memcpy(ret, oid, strlen(oid) + 1);
+    return true;
+}
+
+/* The cheap question first: by history, then by what the commits change. */
+static bool count_lost(int64_t *ret, const struct wt_attempt *a, struct err *err)
+{
+    char tip[65];
+    bool is_in = false;
+    if (!count_lost_without(ret, a, "", err))
+        return false;
+    if (*ret == 0)
+        return true;
+    if (!find_tip(tip, a, err) || (*tip && !merged_elsewhere(&is_in, a->repo, a->base, tip, err)))
+        return false;
+    return !is_in || count_lost_without(ret, a, tip, err);
 }
 
 bool wt_is_merged(bool *ret, const struct wt_attempt *a, struct err *err)

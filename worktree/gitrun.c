@@ -37,9 +37,9 @@ static void make_env(struct strv *env, const struct gitrun *g)
         if (is_kept(*e))
             strv_push(env, *e);
     strv_env_set(env, "LC_ALL", "C");
-    strv_env_set(env, "GIT_TERMINAL_PROMPT", "0");
     strv_env_set(env, "GIT_NO_REPLACE_OBJECTS", "1");
     if (!g->as_person) {
+        strv_env_set(env, "GIT_TERMINAL_PROMPT", "0");
         strv_env_set(env, "GIT_OPTIONAL_LOCKS", "0");
         strv_env_set(env, "GIT_EDITOR", "false");
     }

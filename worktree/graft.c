@@ -77,14 +77,38 @@ static bool commit(char ret_oid[65], const struct graft *g, const char *tree,
     return ask_oid(ret_oid, &run, (const char *const *)args.v, err);
 }
 
-bool graft_commit(char ret_oid[65], const struct graft *g, const char *tree, const char *parent,
-                  const char *parent2, const char *message, struct err *err)
+/* The message with the trailers that were asked for, ended by a newline. */
+static bool add_trailers(struct buf *out, const struct graft *g, const char *message,
+                         struct err *err)
 {
-    const char *const parents[] = {parent, parent2};
+    AUTO_STRV struct strv args = STRV_INIT;
+    struct gitrun run = git_of(g);
     size_t len = strlen(message);
     AUTO_FREE char *whole =
         xasprintf("%s%s", message, len > 0 && message[len - 1] == '\n' ? "" : "\n");
-    return commit(ret_oid, g, tree, parents, whole, NULL, g->is_signed, err);
+    if (!g->trailers) {
+        buf_adds(out, whole);
+        return true;
+    }
+    strv_push(&args, "interpret-trailers");
+    strv_push(&args, "--if-exists=addIfDifferent");
+    for (size_t i = 0; i < g->trailers->n; i++) {
+        strv_push(&args, "--trailer");
+        strv_push(&args, g->trailers->v[i]);
+    }
+    run.input = whole;
+    run.input_len = strlen(whole);
+    return gitrun_out(out, &run, (const char *const *)args.v, err);
+}
+
+bool graft_commit(char ret_oid[65], const struct graft *g, const char *tree, const char *parent,
+                  const char *parent2, const char *message, const struct strv *author,
+                  struct err *err)
+{
+    const char *const parents[] = {parent, parent2};
+    AUTO_BUF struct buf whole = BUF_INIT;
+    return add_trailers(&whole, g, message, err) &&
+           commit(ret_oid, g, tree, parents, whole.ptr, author, g->is_signed, err);
 }
 
 /* Make a commit that only lends its parent to the merge below. */
@@ -154,14 +178,63 @@ static bool read_pick(struct pick *p, const struct graft *g, const char *oid, st
 
 /* git 2.39 has no `merge-tree --merge-base`: three stand-in commits give the same three trees to
  * merge. */
-static bool merge_pick(char ret_tree[65], struct strv *conflicts, const struct graft *g,
-                       const struct pick *p, const char *onto_tree, struct err *err)
+static bool merge_three(char ret_tree[65], struct strv *conflicts, const struct graft *g,
+                        const char *base_tree, const char *our_tree, const char *their_tree,
+                        struct err *err)
 {
     char base[65], ours[65], theirs[65];
-    return make_stand_in(base, g, p->parent_tree, NULL, err) &&
-           make_stand_in(ours, g, onto_tree, base, err) &&
-           make_stand_in(theirs, g, p->tree, base, err) &&
+    return make_stand_in(base, g, base_tree, NULL, err) &&
+           make_stand_in(ours, g, our_tree, base, err) &&
+           make_stand_in(theirs, g, their_tree, base, err) &&
            graft_merge_trees(ret_tree, conflicts, g, ours, theirs, err);
+}
+
+bool graft_merge_on(char ret_tree[65], struct strv *conflicts, const struct graft *g,
+                    const char *base, const char *ours, const char *theirs, struct err *err)
+{
+    char trees[3][65];
+    const char *const commits[] = {base, ours, theirs};
+    for (size_t i = 0; i < ARRAY_LEN(commits); i++)
+        if (!graft_tree_of(trees[i], g, commits[i], err))
+            return false;
+    return merge_three(ret_tree, conflicts, g, trees[0], trees[1], trees[2], err);
+}
+
+/* What the tip has and the target has not, as arguments of rev-list. */
+static void add_range(struct strv *args, const struct graft *g, bool is_symmetric)
+{
+    strv_pushf(args, "%s%s%s", g->target, is_symmetric ? "..." : "..", g->tip);
+    if (g->leave_out)
+        strv_pushf(args, "^%s", g->leave_out);
+    strv_push(args, "--");
+}
+
+bool graft_only_author(struct strv *author, const struct graft *g, struct err *err)
+{
+    AUTO_BUF struct buf out = BUF_INIT;
+    AUTO_STRV struct strv args = STRV_INIT, lines = STRV_INIT, fields = STRV_INIT;
+    struct gitrun run = git_of(g);
+    const char *const *words =
+        GIT_ARGS("log", "--no-merges", "--date=raw", "--encoding=UTF-8", "--format=%an%x01%ae%x01%ad");
+    for (; *words; words++)
+        strv_push(&args, *words);
+    add_range(&args, g, false);
+    if (!gitrun_out(&out, &run, (const char *const *)args.v, err))
+        return false;
+    strv_split(&lines, out.ptr, '\n', false);
+    if (lines.n == 0)
+        return true;
+    strv_split(&fields, lines.v[0], '\1', true);
+    if (fields.n != 3)
+        return true;
+    size_t len = strlen(fields.v[0]) + strlen(fields.v[1]) + 2;
+    for (size_t i = 1; i < lines.n; i++)
+        if (strncmp(lines.v[i], lines.v[0], len) != 0)
+            return true;
+    strv_pushf(author, "GIT_AUTHOR_NAME=%s", fields.v[0]);
+    strv_pushf(author, "GIT_AUTHOR_EMAIL=%s", fields.v[1]);
+    strv_pushf(author, "GIT_AUTHOR_DATE=@%s", fields.v[2]);
+    return true;
 }
 
 /* Carry one commit over; onto moves. A commit that has become empty is left out. */
@@ -172,28 +245,30 @@ static bool carry_over(char onto[65], struct strv *conflicts, const struct graft
     char onto_tree[65], tree[65] = "";
     if (!read_pick(&p, g, oid, err))
         return false;
-    if (strcmp(p.parent, onto) == 0)
+    if (strcmp(p.parent, onto) == 0 && !g->trailers)
         return take_oid(onto, oid, err);
     if (!graft_tree_of(onto_tree, g, onto, err) ||
-        !merge_pick(tree, conflicts, g, &p, onto_tree, err))
+        !merge_three(tree, conflicts, g, p.parent_tree, onto_tree, p.tree, err))
         return false;
     bool was_empty = strcmp(p.tree, p.parent_tree) == 0;
     if (conflicts->n > 0 || (strcmp(tree, onto_tree) == 0 && !was_empty))
         return true;
-    const char *const parents[] = {onto, NULL};
     char made[65];
-    return commit(made, g, tree, parents, p.message, &p.author, g->is_signed, err) &&
+    return graft_commit(made, g, tree, onto, NULL, p.message, &p.author, err) &&
            take_oid(onto, made, err);
 }
 
 bool graft_rebase(char ret_oid[65], struct strv *conflicts, const struct graft *g, struct err *err)
 {
     AUTO_BUF struct buf list = BUF_INIT;
-    AUTO_FREE char *range = xasprintf("%s...%s", g->target, g->tip);
+    AUTO_STRV struct strv args = STRV_INIT;
     struct gitrun run = git_of(g);
-    const char *const *args = GIT_ARGS("rev-list", "--reverse", "--topo-order", "--no-merges",
-                                       "--cherry-pick", "--right-only", range);
-    if (!gitrun_out(&list, &run, args, err))
+    const char *const *words = GIT_ARGS("rev-list", "--reverse", "--topo-order", "--no-merges",
+                                        "--cherry-pick", "--right-only");
+    for (; *words; words++)
+        strv_push(&args, *words);
+    add_range(&args, g, true);
+    if (!gitrun_out(&list, &run, (const char *const *)args.v, err))
         return false;
     char onto[65];
     memcpy(onto, g->target, sizeof(onto));

@@ -23,9 +23,8 @@
 
 struct merging {
     const struct wt_repo *repo;
-    const char *branch;
+    const struct wt_merge_ask *ask;
     enum wt_merge_how how;
-    const char *message; /* NULL: a default */
     char *into;          /* short name of the target */
     char *target_ref;
     char *checkout; /* where the target is checked out, NULL: nowhere */
@@ -85,13 +84,13 @@ static bool take_branch(char ret[65], const struct ref_list *refs, const char *f
     return true;
 }
 
-static bool look(struct merging *m, const char *into, struct err *err)
+static bool look(struct merging *m, struct err *err)
 {
     AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
     AUTO_GITCFG struct gitcfg cfg = GITCFG_INIT;
-    AUTO_FREE char *source = xasprintf("refs/heads/%s", m->branch);
-    if (into)
-        m->into = xstrdup(into);
+    AUTO_FREE char *source = xasprintf("refs/heads/%s", m->ask->branch);
+    if (m->ask->into)
+        m->into = xstrdup(m->ask->into);
     else if (!default_target(m, err))
         return false;
     m->target_ref = xasprintf("refs/heads/%s", m->into);
@@ -99,7 +98,7 @@ static bool look(struct merging *m, const char *into, struct err *err)
         return err_set(err, ERR_USAGE, "a branch is not merged into itself; use --into");
     const char *common = m->repo->common_dir;
     if (!refs_list(&refs, common, GIT_ARGS(source, m->target_ref), err) ||
-        !take_branch(m->graft.tip, &refs, source, m->branch, err) ||
+        !take_branch(m->graft.tip, &refs, source, m->ask->branch, err) ||
         !take_branch(m->graft.target, &refs, m->target_ref, m->into, err) ||
         !repo_checkout_of(&m->checkout, common, m->target_ref, err) ||
         !gitcfg_load(&cfg, common, err))
@@ -107,6 +106,8 @@ static bool look(struct merging *m, const char *into, struct err *err)
     m->graft.is_signed = gitcfg_bool(&cfg, "commit.gpgsign", false);
     m->graft.common_dir = common;
     m->graft.env = &m->env;
+    m->graft.leave_out = m->ask->leave_out;
+    m->graft.trailers = m->ask->trailers;
     return true;
 }
 
@@ -114,7 +115,7 @@ static bool look(struct merging *m, const char *into, struct err *err)
  * else's. */
 static bool make_quarantine(struct merging *m, struct err *err)
 {
-    AUTO_FREE char *key = xasprintf("merge %s into %s by %d", m->branch, m->into, (int)getpid());
+    AUTO_FREE char *key = xasprintf("merge %s into %s by %d", m->ask->branch, m->into, (int)getpid());
     m->quarantine = quarantine_path(m->repo->common_dir, key);
     quarantine_add_env(&m->env, m->quarantine, m->repo->common_dir);
     return fs_remove_tree(AT_FDCWD, m->quarantine, err) && fs_mkdirs(m->quarantine, 0755, err);
@@ -125,8 +126,9 @@ static bool count_sides(const struct merging *m, long *ret_target, long *ret_tip
 {
     AUTO_BUF struct buf out = BUF_INIT;
     AUTO_FREE char *range = xasprintf("%s...%s", m->graft.target, m->graft.tip);
+    AUTO_FREE char *without = m->ask->leave_out ? xasprintf("^%s", m->ask->leave_out) : NULL;
     struct gitrun g = {.git_dir = m->repo->common_dir};
-    if (!gitrun_line(&out, &g, GIT_ARGS("rev-list", "--left-right", "--count", range), err))
+    if (!gitrun_line(&out, &g, GIT_ARGS("rev-list", "--left-right", "--count", range, without), err))
         return false;
     char *rest;
     *ret_target = strtol(out.ptr, &rest, 10);
@@ -140,11 +142,11 @@ static char *squash_message(const struct merging *m)
     AUTO_FREE char *range = xasprintf("%s..%s", m->graft.target, m->graft.tip);
     struct gitrun g = {.git_dir = m->repo->common_dir};
     struct err ignored = ERR_INIT; /* then without the list */
-    buf_addf(&text, "Squash %s\n\n", m->branch);
+    buf_addf(&text, "Squash %s\n\n", m->ask->branch);
     if (!gitrun_out(&text, &g,
                     GIT_ARGS("log", "--reverse", "--max-count=200", "--format=* %s", range),
                     &ignored))
-        return xasprintf("Squash %s", m->branch);
+        return xasprintf("Squash %s", m->ask->branch);
     return buf_steal(&text);
 }
 
@@ -152,28 +154,31 @@ static char *merge_message(const struct merging *m)
 {
     bool is_default = strcmp(m->into, "main") == 0 || strcmp(m->into, "master") == 0;
     if (is_default)
-        return xasprintf("Merge branch '%s'", m->branch);
-    return xasprintf("Merge branch '%s' into %s", m->branch, m->into);
+        return xasprintf("Merge branch '%s'", m->ask->branch);
+    return xasprintf("Merge branch '%s' into %s", m->ask->branch, m->into);
 }
 
 static bool make_merge(struct merging *m, char ret_new[65], struct err *err)
 {
     struct graft *g = &m->graft;
     char tree[65];
-    AUTO_FREE char *message = m->message ? xstrdup(m->message) : merge_message(m);
+    AUTO_FREE char *message = m->ask->message ? xstrdup(m->ask->message) : merge_message(m);
     if (!graft_merge_trees(tree, &m->result.conflicts, g, g->target, g->tip, err))
         return false;
     return m->result.conflicts.n > 0 ||
-           graft_commit(ret_new, g, tree, g->target, g->tip, message, err);
+           graft_commit(ret_new, g, tree, g->target, g->tip, message, NULL, err);
 }
 
 static bool make_squash(struct merging *m, bool is_ahead, char ret_new[65], struct err *err)
 {
     struct graft *g = &m->graft;
+    struct strv *conflicts = &m->result.conflicts;
+    AUTO_STRV struct strv author = STRV_INIT;
     char tree[65], target_tree[65];
-    if (!graft_tree_of(target_tree, g, g->target, err) ||
-        !(is_ahead ? graft_tree_of(tree, g, g->tip, err)
-                   : graft_merge_trees(tree, &m->result.conflicts, g, g->target, g->tip, err)))
+    if (!graft_tree_of(target_tree, g, g->target, err) || !graft_only_author(&author, g, err) ||
+        !(g->leave_out ? graft_merge_on(tree, conflicts, g, g->leave_out, g->target, g->tip, err)
+          : is_ahead   ? graft_tree_of(tree, g, g->tip, err)
+                       : graft_merge_trees(tree, conflicts, g, g->target, g->tip, err)))
         return false;
     if (m->result.conflicts.n > 0)
         return true;
@@ -181,13 +186,14 @@ static bool make_squash(struct merging *m, bool is_ahead, char ret_new[65], stru
         memcpy(ret_new, g->target, sizeof(g->target));
         return true;
     }
-    AUTO_FREE char *message = m->message ? xstrdup(m->message) : squash_message(m);
-    return graft_commit(ret_new, g, tree, g->target, NULL, message, err);
+    AUTO_FREE char *message = m->ask->message ? xstrdup(m->ask->message) : squash_message(m);
+    return graft_commit(ret_new, g, tree, g->target, NULL, message, author.n ? &author : NULL, err);
 }
 
 /* The commit that the target is to become; the target itself when there is nothing to do. */
 static bool compute(struct merging *m, char ret_new[65], struct err *err)
 {
+    const struct graft *g = &m->graft;
     long target_only = 0, tip_only = 0;
     if (!count_sides(m, &target_only, &tip_only, err))
         return false;
@@ -196,7 +202,8 @@ static bool compute(struct merging *m, char ret_new[65], struct err *err)
         return true;
     }
     bool is_ahead = target_only == 0;
-    if (is_ahead && m->how != WT_MERGE_SQUASH) {
+    bool is_made = g->trailers || g->leave_out; /* a commit must be made, whatever there is */
+    if (is_ahead && m->how != WT_MERGE_SQUASH && !is_made) {
         m->result.was_ff = true;
         memcpy(ret_new, m->graft.tip, sizeof(m->graft.tip));
         return true;
@@ -253,7 +260,7 @@ static bool update_checkout(const struct merging *m, const char *new_oid, struct
 static bool move_ref(const struct merging *m, const char *new_oid, struct err *err)
 {
     AUTO_BUF struct buf tx = BUF_INIT;
-    AUTO_FREE char *reason = xasprintf("headgate: merge %s", m->branch);
+    AUTO_FREE char *reason = xasprintf("headgate: merge %s", m->ask->branch);
     struct err why = ERR_INIT;
     refs_tx_set(&tx, m->target_ref, new_oid, m->graft.target);
     if (refs_tx_run(&tx, m->repo->common_dir, reason, &why))
@@ -266,7 +273,7 @@ static bool move_ref(const struct merging *m, const char *new_oid, struct err *e
  */
 static void remember(const struct merging *m)
 {
-    const char *part = refs_attempt_part(m->branch);
+    const char *part = refs_attempt_part(m->ask->branch);
     if (!part || m->result.was_ff || m->how == WT_MERGE_AUTO)
         return;
     AUTO_BUF struct buf tx = BUF_INIT;
@@ -295,27 +302,26 @@ static bool apply(struct merging *m, const char *new_oid, bool dry_run, struct e
     return true;
 }
 
-bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const char *branch,
-              const char *into, enum wt_merge_how how, const char *message, bool dry_run,
+bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_merge_ask *ask,
               struct err *err)
 {
+    bool is_rebase = ask->leave_out && ask->how == WT_MERGE_AUTO;
     AUTO_MERGING struct merging m = {
         .repo = repo,
-        .branch = branch,
-        .how = how,
-        .message = message,
+        .ask = ask,
+        .how = is_rebase ? WT_MERGE_REBASE : ask->how,
         .env = STRV_INIT,
         .result = WT_MERGE_INIT,
     };
     char new_oid[65] = "";
-    if (!look(&m, into, err) || !make_quarantine(&m, err) || !wt_fault(err) ||
+    if (!look(&m, err) || !make_quarantine(&m, err) || !wt_fault(err) ||
         !compute(&m, new_oid, err))
         return false;
     if (m.result.conflicts.n == 0) {
         m.result.up_to_date = strcmp(new_oid, m.graft.target) == 0;
         if (!m.result.up_to_date) {
             memcpy(m.result.commit, new_oid, sizeof(new_oid));
-            if (!apply(&m, new_oid, dry_run, err))
+            if (!apply(&m, new_oid, ask->dry_run, err))
                 return false;
         }
     }

@@ -127,7 +127,8 @@ bool refs_list_attempt(struct ref_list *ret, const char *common_dir, const char 
     AUTO_FREE char *public = xasprintf("refs/heads/%s", branch);
     AUTO_FREE char *own = xasprintf(REFS_OWN "%s/", part);
     AUTO_FREE char *keep = xasprintf(REFS_KEEP "%s/", part);
-    return refs_list(ret, common_dir, GIT_ARGS(public, own, keep), err);
+    AUTO_FREE char *base = xasprintf(REFS_BASE "%s", part);
+    return refs_list(ret, common_dir, GIT_ARGS(public, own, keep, base), err);
 }
 
 static void add_field(struct buf *tx, const char *text)

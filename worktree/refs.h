@@ -8,6 +8,7 @@
  *   refs/headgate/RUN/N/snapshot    uncommitted work, a commit on top of the box's HEAD
  *   refs/headgate/RUN/N/merged      the tip that a squash or a rebase brought into another branch
  *   refs/headgate/RUN/N/{heads,tags}/NAME, .../stash/I    whatever else the box made
+ *   refs/headgate/base/RUN/N        the base, where no branch holds it, until the attempt is discarded
  *   refs/headgate/keep/RUN/N/OID    the base and every tip ever harvested, so that no gc takes them
  */
 #ifndef WORKTREE_REFS_H
@@ -18,6 +19,7 @@
 
 #define REFS_OWN "refs/headgate/"
 #define REFS_KEEP "refs/headgate/keep/"
+#define REFS_BASE "refs/headgate/base/"
 #define BRANCH_PREFIX "headgate/"
 
 struct ref {

@@ -90,7 +90,8 @@ static int64_t number_behind(const char *name, const char *prefix)
 
 bool wt_free_run_number(int64_t *ret, const struct wt_repo *repo, int64_t wish, struct err *err)
 {
-    static const char *const prefixes[] = {"refs/heads/" BRANCH_PREFIX, REFS_OWN, REFS_KEEP};
+    static const char *const prefixes[] = {"refs/heads/" BRANCH_PREFIX, REFS_OWN, REFS_KEEP,
+                                           REFS_BASE};
     AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
     if (!refs_list(&refs, repo->common_dir, GIT_ARGS("refs/heads/headgate", "refs/headgate"), err))
         return false;

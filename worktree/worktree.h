@@ -187,17 +187,27 @@ void wt_merge_release(struct wt_merge *m);
         .note = NULL  \
     }
 #define AUTO_WT_MERGE __attribute__((cleanup(wt_merge_release)))
-/* Merge the attempt's branch into `into` (short branch name; NULL: the branch of the repository's
- * main checkout). message NULL: a default; of no use to a fast-forward and a rebase. A target that
- * is checked out is updated there by `git merge --ff-only` with the person's own hooks and filters;
- * ERR_REFUSED when local, untracked or ignored files would be overwritten. Signed when the person
- * signs. dry_run changes nothing. */
-bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const char *branch,
-              const char *into, enum wt_merge_how how, const char *message, bool dry_run,
+struct wt_merge_ask {
+    const char *branch; /* of the attempt */
+    const char *into;   /* short name of a branch; NULL: the branch of the main checkout */
+    enum wt_merge_how how;
+    const char *message;         /* NULL: a default; of no use to a fast-forward and a rebase */
+    const char *leave_out;       /* a commit below the branch that stays out (uncommitted work that
+                                    it started from): AUTO is then a rebase. NULL: none */
+    const struct strv *trailers; /* "Key: value" lines for every commit that is made; there is then
+                                    no fast-forward. NULL: none */
+    bool dry_run;                /* changes nothing */
+};
+/* Merge the attempt's branch. A target that is checked out is updated there by `git merge --ff-only`
+ * with the person's own hooks and filters; ERR_REFUSED when local, untracked or ignored files would
+ * be overwritten. Signed when the person signs. A rebase keeps each commit's author, a squash the
+ * author of all its commits when that is one. */
+bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_merge_ask *ask,
               struct err *err) WARN_UNUSED;
 
 /* True in *ret when every harvested commit of the attempt is contained in some local or remote
- * branch outside headgate/, or was squashed or rebased there by wt_merge, or there is none. */
+ * branch outside headgate/, or was squashed or rebased there by wt_merge, or by somebody else into
+ * the branch of the main checkout or a remote's default branch; or when there is none. */
 bool wt_is_merged(bool *ret, const struct wt_attempt *a, struct err *err) WARN_UNUSED;
 /* Remove an attempt: host face, branch, refs, folder contents. Refuses (ERR_REFUSED, saying what
  * would be lost) unmerged work, and anything written since the last harvest with a snapshot, unless

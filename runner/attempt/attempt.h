@@ -24,6 +24,9 @@ struct attempt_spec {
     char *branch;         /* "headgate/3/2" */
     char *base;           /* oid */
     char *base_ref;       /* for people */
+    char *into;           /* the branch that its work is for; NULL: the one that is checked out */
+    bool is_base_held;    /* by a ref of ours (wt_pin) */
+    bool is_base_wip;     /* the base is a commit of uncommitted work */
     char *engine;         /* "overlay", "checkout", or NULL: choose */
     char *agent;          /* adapter name */
     char *prompt;

@@ -12,6 +12,7 @@ void attempt_spec_release(struct attempt_spec *s)
     free(s->branch);
     free(s->base);
     free(s->base_ref);
+    free(s->into);
     free(s->engine);
     free(s->agent);
     free(s->prompt);
@@ -46,6 +47,9 @@ json_t *attempt_spec_json(const struct attempt_spec *s)
     jx_set_str(j, "branch", s->branch);
     jx_set_str(j, "base", s->base);
     jx_set_str(j, "base_ref", s->base_ref);
+    jx_set_str(j, "into", s->into);
+    jx_set_bool(j, "base_held", s->is_base_held);
+    jx_set_bool(j, "base_wip", s->is_base_wip);
     jx_set_str(j, "engine", s->engine);
     jx_set_str(j, "agent", s->agent);
     jx_set_str(j, "prompt", s->prompt);
@@ -86,6 +90,7 @@ static void read_texts(struct attempt_spec *s, const json_t *j)
     s->branch = dup_member(j, "branch", "");
     s->base = dup_member(j, "base", "");
     s->base_ref = dup_member(j, "base_ref", "");
+    s->into = dup_member(j, "into", NULL);
     s->engine = dup_member(j, "engine", NULL);
     s->agent = dup_member(j, "agent", "");
     s->prompt = dup_member(j, "prompt", "");
@@ -115,6 +120,8 @@ bool attempt_spec_parse(struct attempt_spec *ret, const json_t *j, struct err *e
     s.run = jx_int(j, "run", 0);
     s.n = jx_int(j, "n", 0);
     s.exec_required = jx_bool(j, "exec_required", false);
+    s.is_base_held = jx_bool(j, "base_held", false);
+    s.is_base_wip = jx_bool(j, "base_wip", false);
     s.interactive = jx_bool(j, "interactive", false);
     s.resume = jx_bool(j, "resume", false);
     s.cols = (int)jx_int(j, "cols", 80);

@@ -8,6 +8,7 @@
 #include "runner/attempt/claims.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "worktree/start.h"
 
 enum { KEEPER_START_MS = 30000 };
 
@@ -67,17 +68,27 @@ static bool remove_folder(const struct paths *paths, const char *id, struct err 
     return attempts >= 0 && fs_remove_tree(attempts, id, err);
 }
 
+/* Of an attempt that never got a worktree, its base is held all the same. */
+static bool let_go_of_base(const struct attempt_spec *spec, struct err *err)
+{
+    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    struct err gone = ERR_INIT;
+    if (!spec->is_base_held || !wt_repo_open(&repo, spec->repo, &gone))
+        return true;
+    return wt_unpin(repo.common_dir, spec->branch, err);
+}
+
 bool attempt_discard(const struct paths *paths, const struct attempt_spec *spec, bool force,
                      struct err *err)
 {
     AUTO_FREE char *dir = paths_attempt(paths, spec->id);
     if (!fs_exists(dir))
-        return true;
+        return let_go_of_base(spec, err);
     if (!wt_recover(dir, err))
         return false;
     struct wt_attempt tree = WT_ATTEMPT_INIT;
     struct err absent = ERR_INIT;
     bool ok = !wt_load(&tree, dir, &absent) || wt_discard(&tree, force, err);
     wt_attempt_release(&tree);
-    return ok && remove_folder(paths, spec->id, err);
+    return ok && let_go_of_base(spec, err) && remove_folder(paths, spec->id, err);
 }

@@ -90,8 +90,9 @@ static bool try_merge(json_t *trials, const json_t *attempt, const char *into, c
 {
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
     AUTO_WT_MERGE struct wt_merge m = {.conflicts = STRV_INIT};
-    if (!tree_repo(&repo, attempt, err) || !wt_merge(&m, &repo, jx_str(attempt, "branch", ""), into,
-                                                     WT_MERGE_AUTO, "trial", true, err))
+    const struct wt_merge_ask ask = {
+        .branch = jx_str(attempt, "branch", ""), .into = into, .message = "trial", .dry_run = true};
+    if (!tree_repo(&repo, attempt, err) || !wt_merge(&m, &repo, &ask, err))
         return false;
     json_t *paths = json_array();
     for (size_t i = 0; i < m.conflicts.n; i++)

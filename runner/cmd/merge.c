@@ -11,7 +11,7 @@
 #define AUTO_WT_MERGE __attribute__((cleanup(wt_merge_release)))
 
 struct merge_opts {
-    bool squash, rebase, reviewed, dry_run;
+    bool squash, rebase, reviewed, dry_run, trailers;
     const char *into;
 };
 
@@ -66,11 +66,20 @@ static bool conflict(const json_t *attempt, const struct wt_merge *m, struct err
                    id, paths.ptr, branch, id);
 }
 
+/* The branch that was named, now or when the run began (run --on); NULL: the one checked out. */
+static const char *named_target(const json_t *attempt, const struct merge_opts *o)
+{
+    return o->into ? o->into : jx_str(attempt, "into", NULL);
+}
+
 /* The branch that is merged into, in the words of people. */
-static const char *target(const struct merge_opts *o, const struct wt_repo *repo)
+static const char *target(const json_t *attempt, const struct merge_opts *o,
+                          const struct wt_repo *repo)
 {
     static const char heads[] = "refs/heads/";
-    const char *into = o->into ? o->into : repo->head_ref;
+    const char *into = named_target(attempt, o);
+    if (!into)
+        into = repo->head_ref;
     if (into && strncmp(into, heads, strlen(heads)) == 0)
         into += strlen(heads);
     return into ? into : "HEAD";
@@ -82,7 +91,7 @@ static bool record(struct client *c, const json_t *attempt, const struct merge_o
     AUTO_JSON json_t *result = NULL;
     json_t *request = json_object();
     jx_set_str(request, "attempt", jx_str(attempt, "id", ""));
-    jx_set_str(request, "into", target(o, repo));
+    jx_set_str(request, "into", target(attempt, o, repo));
     jx_set_str(request, "commit", *m->commit ? m->commit : jx_str(attempt, "tip", ""));
     return client_call(&result, c, "attempt.merged", request, err);
 }
@@ -92,10 +101,11 @@ static void tell(struct buf *out, const json_t *attempt, const struct merge_opts
 {
     enum { OID_SHORT = 10 };
     AUTO_FREE char *note = text_clean(m->note ? m->note : "");
-    AUTO_FREE char *into = text_clean(target(o, repo));
+    AUTO_FREE char *into = text_clean(target(attempt, o, repo));
+    bool is_rebase = o->rebase || (jx_bool(attempt, "base_wip", false) && !o->squash);
     const char *how = m->up_to_date ? "is already in"
                       : o->dry_run  ? "would merge cleanly into"
-                      : o->rebase   ? "rebased onto"
+                      : is_rebase   ? "rebased onto"
                                     : "merged into";
     const char *as = m->up_to_date || o->dry_run ? ""
                      : m->was_ff                 ? " by fast-forward"
@@ -116,13 +126,24 @@ static bool merge_one(struct client *c, const json_t *attempt, const struct merg
     AUTO_WT_MERGE struct wt_merge m = {.conflicts = STRV_INIT};
     AUTO_BUF struct buf text = BUF_INIT;
     AUTO_FREE char *message = merge_message(attempt, o->squash);
+    AUTO_STRV struct strv trailers = STRV_INIT;
+    bool is_wip = jx_bool(attempt, "base_wip", false);
+    strv_pushf(&trailers, "Headgate-Attempt: %s", jx_str(attempt, "id", "?"));
+    strv_pushf(&trailers, "Headgate-Agent: %s", jx_str(attempt, "agent", "?"));
+    const struct wt_merge_ask ask = {
+        .branch = jx_str(attempt, "branch", ""),
+        .into = named_target(attempt, o),
+        .how = merge_how(o),
+        .message = message,
+        .leave_out = is_wip ? jx_str(attempt, "base", NULL) : NULL,
+        .trailers = o->trailers ? &trailers : NULL,
+        .dry_run = o->dry_run,
+    };
     if (!tree_has_work(attempt)) {
         buf_addf(&text, "%s has nothing to merge\n", jx_str(attempt, "id", "?"));
         return out_buf(&text, err);
     }
-    if (!tree_repo(&repo, attempt, err) ||
-        !wt_merge(&m, &repo, jx_str(attempt, "branch", ""), o->into, merge_how(o), message,
-                  o->dry_run, err))
+    if (!tree_repo(&repo, attempt, err) || !wt_merge(&m, &repo, &ask, err))
         return false;
     if (m.conflicts.n)
         return conflict(attempt, &m, err);
@@ -140,6 +161,8 @@ static bool merge(char **argv, struct err *err)
          0},
         {0, "reviewed", OPT_FLAG, &o.reviewed, NULL, "what could run on this host was looked at", 0,
          0},
+        {0, "trailers", OPT_FLAG, &o.trailers, NULL,
+         "name the attempt and its agent in the commits that are made", 0, 0},
         {0, "dry-run", OPT_FLAG, &o.dry_run, NULL, "only say whether it would work", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;

@@ -113,13 +113,14 @@ static bool stay(int *ret_status, struct client *c, const struct run_opts *o, bo
 static bool run(int *ret_status, char **argv, struct err *err)
 {
     AUTO_RUN_OPTS struct run_opts o;
+    AUTO_RUN_START struct run_start start = RUN_START_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
     AUTO_PATHS struct paths paths = {0};
     AUTO_CONFIG struct config *config = NULL;
     AUTO_JSON json_t *request = NULL, *created = NULL;
     run_opts_init(&o);
     if (!run_opts_parse(&o, argv, err) || !paths_init(&paths, err) ||
-        !config_load(&config, &paths, err) || !run_request(&request, &o, config, err) ||
+        !config_load(&config, &paths, err) || !run_request(&request, &start, &o, config, err) ||
         !client_open(&c, err) ||
         !client_call(&created, &c, "run.create", steal_json(&request), err))
         return false;

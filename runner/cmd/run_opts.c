@@ -87,6 +87,10 @@ static bool check(const struct run_opts *o, struct err *err)
                          "there is nothing to do: give a prompt in quotes, --tasks FILE, "
                          "or -- COMMAND",
                          err);
+    if (!!o->base + !!o->on + o->wip > 1)
+        return err_set(err, ERR_USAGE, "give one start: --base, --on or --wip");
+    if (o->wip && o->fetch)
+        return err_set(err, ERR_USAGE, "--wip starts from what is here; leave --fetch out");
     if (o->interactive && o->json)
         return err_set(err, ERR_USAGE, "-i and --json exclude each other");
     return check_services(o, err);
@@ -106,6 +110,10 @@ bool run_opts_parse(struct run_opts *o, char **argv, struct err *err)
          "tasks: a JSON array, JSON lines or plain lines", 0, 0},
         {0, "template", OPT_STRING, &o->template, "T", "prompt of each task, with {{field}}", 0, 0},
         {0, "base", OPT_STRING, &o->base, "REF", "commit to start from (HEAD)", 0, 0},
+        {0, "on", OPT_STRING, &o->on, "BRANCH", "start from a branch, and merge back into it", 0, 0},
+        {0, "fetch", OPT_FLAG, &o->fetch, NULL, "ask the remote for the commit to start from", 0, 0},
+        {0, "wip", OPT_FLAG, &o->wip, NULL,
+         "start from your uncommitted work, untracked files included", 0, 0},
         {0, "agent", OPT_STRING, &o->agent, "NAME", "kind of agent (headgate agent ls)", 0, 0},
         {0, "ladder", OPT_STRING, &o->ladder, "R", "confirm, edits or auto", 0, 0},
         {0, "exec", OPT_STRING, &o->exec, "P", "what becomes of every exec in the box: watch, ask or off", 0,

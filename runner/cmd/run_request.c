@@ -64,19 +64,43 @@ static bool add_tasks(json_t *request, const struct run_opts *o, struct err *err
     return true;
 }
 
-static bool add_repository(json_t *request, const struct run_opts *o, struct err *err)
+static bool add_start(json_t *request, struct run_start *start, const struct run_opts *o,
+                      const struct config *config, struct err *err)
 {
-    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    const char *named = o->on ? o->on : o->base ? o->base : config_str(config, "run.base", NULL);
+    struct wt_start *s = &start->start;
+    if (!(o->wip ? wt_start_wip(s, &start->repo, err)
+                 : wt_start_from(s, &start->repo, named, o->fetch, err)))
+        return false;
+    jx_set_str(request, "base", s->commit.oid);
+    jx_set_str(request, "base_name", s->commit.ref);
+    jx_set_bool(request, "base_wip", s->is_wip);
+    jx_set_bool(request, "hold", s->held != NULL);
+    if (o->on)
+        jx_set_str(request, "into", o->on);
+    if (s->note)
+        jx_set(request, "notes", json_pack("[o]", jx_bytes(s->note, strlen(s->note))));
+    return true;
+}
+
+static bool add_repository(json_t *request, struct run_start *start, struct err *err)
+{
+    struct wt_repo *repo = &start->repo;
     AUTO_FREE char *here = getcwd(NULL, 0);
     if (!here)
         return err_sys(err, errno, "cannot find the current folder");
-    if (!wt_repo_open(&repo, here, err))
+    if (!wt_repo_open(repo, here, err))
         return false;
-    jx_set_str(request, "repo", repo.is_bare ? repo.common_dir : repo.toplevel);
-    jx_set_str(request, "subdir", repo.subdir ? repo.subdir : "");
-    if (o->base)
-        jx_set_str(request, "base", o->base);
+    jx_set_str(request, "repo", repo->is_bare ? repo->common_dir : repo->toplevel);
+    jx_set_str(request, "subdir", repo->subdir ? repo->subdir : "");
     return true;
+}
+
+void run_start_release(struct run_start *s)
+{
+    wt_start_let_go(&s->start, &s->repo);
+    wt_start_release(&s->start);
+    wt_repo_release(&s->repo);
 }
 
 static bool choose_agent(const struct agent **ret, const struct run_opts *o,
@@ -240,19 +264,20 @@ static bool add_command(json_t *request, const struct run_opts *o, struct err *e
     return true;
 }
 
-bool run_request(json_t **ret, const struct run_opts *o, const struct config *config,
-                 struct err *err)
+bool run_request(json_t **ret, struct run_start *start, const struct run_opts *o,
+                 const struct config *config, struct err *err)
 {
     AUTO_JSON json_t *request = json_object();
     AUTO_STRV struct strv env = STRV_INIT;
     const struct agent *agent;
     strv_push_all(&env, environ);
     if (!add_tasks(request, o, err) || !add_choices(request, o, err) ||
-        !add_command(request, o, err) || !add_repository(request, o, err) ||
+        !add_command(request, o, err) || !add_repository(request, start, err) ||
         !choose_agent(&agent, o, config, &env, err) ||
         !add_environment(request, o, config, agent, err) ||
         !add_paths(request, "ro", &o->ro, err) || !add_paths(request, "rw", &o->rw, err) ||
-        !add_masks(request, &o->mask, err) || !check_net(&o->net, err))
+        !add_masks(request, &o->mask, err) || !check_net(&o->net, err) ||
+        !add_start(request, start, o, config, err))
         return false;
     jx_set_str(request, "agent", agent->name);
     jx_set(request, "desktop", env_desktop_json());

@@ -9,6 +9,9 @@
 #include "runner/base/limits.h"
 #include "runner/base/text.h"
 #include "runner/server/setup.h"
+#include "worktree/start.h"
+
+#define BRANCH_FORMAT "headgate/%lld/%lld"
 
 enum {
     JOBS_DEFAULT = 4,
@@ -67,7 +70,14 @@ static bool check_repository(struct create *c, struct err *err)
     const char *base = jx_str(c->body, "base", config_str(c->config, "run.base", NULL));
     if (path[0] != '/')
         return err_set(err, ERR_USAGE, "the repository must be named by an absolute path");
-    return wt_repo_open(&c->repo, path, err) && wt_resolve(&c->base, &c->repo, base, err);
+    if (!wt_repo_open(&c->repo, path, err) || !wt_resolve(&c->base, &c->repo, base, err))
+        return false;
+    if (jx_str(c->body, "base_name", NULL)) {
+        free(c->base.ref);
+        c->base.ref = xstrdup(jx_str(c->body, "base_name", ""));
+    }
+    jx_strv(&c->notes, c->body, "notes");
+    return true;
 }
 
 static bool check_agent(struct create *c, struct err *err)
@@ -259,6 +269,16 @@ void create_number(void *arg)
     c->ok = wt_free_run_number(&c->number, &c->repo, c->wish, &c->err);
 }
 
+void create_hold(void *arg)
+{
+    struct create *c = arg;
+    AUTO_STRV struct strv branches = STRV_INIT;
+    int64_t n = (int64_t)json_array_size(jx_arr(c->body, "tasks")) * c->n;
+    for (int64_t i = 1; i <= n; i++)
+        strv_pushf(&branches, BRANCH_FORMAT, (long long)c->number, (long long)i);
+    c->ok = wt_pin(c->repo.common_dir, &branches, c->base.oid, &c->err);
+}
+
 /* ---- attempts ---- */
 
 static char *dup_or_null(const char *text)
@@ -291,9 +311,12 @@ void create_spec(struct attempt_spec *ret, const struct create *c, const json_t 
         .n = n,
         .repo = xstrdup(c->repo.toplevel ? c->repo.toplevel : c->repo.common_dir),
         .subdir = xstrdup(jx_str(c->body, "subdir", c->repo.subdir ? c->repo.subdir : "")),
-        .branch = xasprintf("headgate/%lld/%lld", (long long)c->number, (long long)n),
+        .branch = xasprintf(BRANCH_FORMAT, (long long)c->number, (long long)n),
         .base = xstrdup(c->base.oid),
         .base_ref = dup_or_null(c->base.ref),
+        .into = dup_or_null(jx_str(c->body, "into", NULL)),
+        .is_base_held = jx_bool(c->body, "hold", false),
+        .is_base_wip = jx_bool(c->body, "base_wip", false),
         .engine = dup_or_null(jx_str(c->body, "engine", NULL)),
         .agent = xstrdup(c->agent->name),
         .prompt = xstrdup(jx_str(task, "text", "")),

@@ -45,6 +45,8 @@ struct create *create_new(struct request *r);
 void create_free(struct create *c);
 void create_examine(void *arg);
 void create_number(void *arg);
+/* Hold the base for all attempts, as its branches have none of their refs yet. */
+void create_hold(void *arg);
 /* The attempt's number n (1-based) for a task. Caller releases. */
 void create_spec(struct attempt_spec *ret, const struct create *c, const json_t *task, int64_t n);
 /* A short title of a task for lists. Allocated. */

@@ -197,23 +197,12 @@ static void number(struct create *c)
     request_work(c->request, create_number, on_numbered, c);
 }
 
-/* A number that skipped some may have been given out meanwhile; then the next is tried. */
-static void on_numbered(void *arg)
+static void on_held(void *arg)
 {
     struct create *c = arg;
     struct server *s = c->request->server;
     json_t *result;
-    if (!c->ok) {
-        fail(c);
-        return;
-    }
-    if (c->number > c->wish && c->number <= s->last_run) {
-        number(c);
-        return;
-    }
-    if (c->number > s->last_run)
-        s->last_run = c->number;
-    if (!store_run(c, &c->err)) {
+    if (!c->ok || !store_run(c, &c->err)) {
         fail(c);
         return;
     }
@@ -225,6 +214,27 @@ static void on_numbered(void *arg)
     }
     request_answer(c->request, result);
     create_free(c);
+}
+
+/* A number that skipped some may have been given out meanwhile; then the next is tried. */
+static void on_numbered(void *arg)
+{
+    struct create *c = arg;
+    struct server *s = c->request->server;
+    if (!c->ok) {
+        fail(c);
+        return;
+    }
+    if (c->number > c->wish && c->number <= s->last_run) {
+        number(c);
+        return;
+    }
+    if (c->number > s->last_run)
+        s->last_run = c->number;
+    if (jx_bool(c->body, "hold", false))
+        request_work(c->request, create_hold, on_held, c);
+    else
+        on_held(c);
 }
 
 static void on_examined(void *arg)

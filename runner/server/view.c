@@ -53,6 +53,8 @@ static void add_identity(json_t *a, const struct attempt_row *row, enum view_for
     jx_set_str(a, "repo", row->repo);
     jx_set_str(a, "base", row->base);
     jx_set_str(a, "base_ref", row->base_ref);
+    jx_set_bool(a, "base_wip", row->is_base_wip);
+    jx_set_str(a, "into", row->into);
     jx_set_str(a, "ladder", row->ladder);
     jx_set_str(a, "subdir", row->subdir);
     jx_set_bool(a, "interactive", row->interactive);

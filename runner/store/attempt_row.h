@@ -17,6 +17,8 @@ struct attempt_row {
     int64_t run, n;
     char *title, *task, *agent, *branch, *subdir;
     int64_t created_ms;
+    char *into;                   /* the branch that its work is for, NULL: the one checked out */
+    bool is_base_wip;
     char *repo, *base, *base_ref; /* of its run: what was named, oid, words for people */
     char *ladder;                 /* of its run, at the time of reading */
     /* What attempt_row_save writes. */

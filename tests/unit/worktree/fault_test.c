@@ -202,7 +202,8 @@ static bool merge_now(struct fixture *f, struct err *err)
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
     AUTO_WT_MERGE struct wt_merge m = WT_MERGE_INIT;
     assert_ok(wt_repo_open(&repo, f->repo, err), err);
-    return wt_merge(&m, &repo, "headgate/1/1", NULL, WT_MERGE_AUTO, NULL, false, err);
+    const struct wt_merge_ask ask = {.branch = "headgate/1/1"};
+    return wt_merge(&m, &repo, &ask, err);
 }
 
 static void a_merge_is_all_or_nothing(void **state)

@@ -120,7 +120,7 @@ bool try_attempt(struct fixture *f, struct wt_attempt *ret, const char *id, bool
     for (char *p = branch; *p; p++)
         *p = *p == '.' ? '/' : *p;
     assert_ok(wt_repo_open(&repo, f->repo, err), err);
-    assert_ok(wt_resolve(&commit, &repo, NULL, err), err);
+    assert_ok(wt_resolve(&commit, &repo, f->base, err), err);
     assert_ok(fs_mkdirs(dir, 0755, err), err);
     struct wt_create how = {
         .id = id,

@@ -23,6 +23,7 @@ struct fixture {
     char *attempts;
     enum wt_engine engine;      /* for the test itself */
     const struct strv *include; /* worktree.include of the next attempt */
+    const char *base;           /* commit of the next attempt; NULL: HEAD */
     uid_t uid;                  /* owner of attempts; (uid_t)-1: the caller */
 };
 

@@ -31,7 +31,8 @@ static void go_round(struct fixture *f, bool force, enum wt_engine engine)
     AUTO_FREE char *into = sh(f, f->repo,
                               "git rev-parse -q --verify main >/dev/null && echo main || "
                               "git symbolic-ref --short HEAD");
-    assert_ok(wt_merge(&m, &repo, a.branch, into, WT_MERGE_AUTO, NULL, false, &err), &err);
+    const struct wt_merge_ask ask = {.branch = a.branch, .into = into};
+    assert_ok(wt_merge(&m, &repo, &ask, &err), &err);
     assert_true(m.was_ff);
     assert_text(sh(f, f->repo, "git show %s:work %s:u-%s | uniq", into, into, name), name);
     assert_ok(wt_discard(&a, false, &err), &err);

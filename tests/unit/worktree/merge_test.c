@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worktree/start.h"
+
 /* An attempt 1.1 with one commit, `one`, that changes src/one.c and adds new, harvested. */
 static void make_work(struct fixture *f, struct wt_attempt *a)
 {
@@ -19,7 +21,9 @@ static bool try_merge(struct fixture *f, const char *into, enum wt_merge_how how
 {
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
     assert_ok(wt_repo_open(&repo, f->repo, err), err);
-    return wt_merge(ret, &repo, "headgate/1/1", into, how, NULL, dry_run, err);
+    const struct wt_merge_ask ask = {
+        .branch = "headgate/1/1", .into = into, .how = how, .dry_run = dry_run};
+    return wt_merge(ret, &repo, &ask, err);
 }
 
 #define WITH_WORK                                          \
@@ -198,6 +202,118 @@ static void says_what_is_missing(void **state)
     assert_int_equal(err.code, ERR_NOT_FOUND);
 }
 
+static bool ask_merge(struct fixture *f, const struct wt_merge_ask *ask, struct wt_merge *ret,
+                      struct err *err)
+{
+    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    assert_ok(wt_repo_open(&repo, f->repo, err), err);
+    return wt_merge(ret, &repo, ask, err);
+}
+
+/* An agent that started from uncommitted work brings home what it did itself, and no more. */
+static void uncommitted_work_stays_out(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = ERR_INIT;
+    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    AUTO_WT_START struct wt_start s = WT_START_INIT;
+    AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
+    AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
+    in_repo(f, "echo mine >>run.sh && echo mine >mine");
+    assert_ok(wt_repo_open(&repo, f->repo, &err), &err);
+    assert_ok(wt_start_wip(&s, &repo, &err), &err);
+    f->base = s.commit.oid;
+    make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
+    free(inside(f, &a, "grep -q mine run.sh mine && echo changed >src/one.c && git commit -qam one"));
+    harvest(f, &a, true, &h);
+    for (int how = WT_MERGE_AUTO; how <= WT_MERGE_REBASE; how++) {
+        AUTO_WT_MERGE struct wt_merge m = WT_MERGE_INIT;
+        const struct wt_merge_ask ask = {.branch = "headgate/1/1",
+                                         .how = (enum wt_merge_how)how,
+                                         .message = "one",
+                                         .leave_out = a.base};
+        assert_ok(ask_merge(f, &ask, &m, &err), &err);
+        assert_false(m.was_ff);
+        assert_text(sh(f, f->repo, "git log --format=%%s; git show --name-only --format= HEAD; "
+                                   "git status --porcelain"),
+                    "one\nfirst\nsrc/one.c\n M run.sh\n?? mine");
+        in_repo(f, "git reset -q --keep HEAD~1");
+    }
+}
+
+static void trailers_name_the_attempt(void **state)
+{
+    WITH_WORK;
+    AUTO_STRV struct strv trailers = STRV_INIT;
+    strv_push(&trailers, "Headgate-Attempt: 1.1");
+    struct wt_merge_ask ask = {.branch = "headgate/1/1", .message = "m", .trailers = &trailers};
+    assert_ok(ask_merge(f, &ask, &m, &err), &err);
+    assert_text(sh(f, f->repo, "git log -1 --format=%%B; git rev-parse HEAD^@ | wc -l"),
+                "m\n\nHeadgate-Attempt: 1.1\n\n2");
+    in_repo(f, "git reset -q --hard HEAD^1");
+    wt_merge_release(&m);
+    ask.how = WT_MERGE_REBASE;
+    assert_ok(ask_merge(f, &ask, &m, &err), &err);
+    assert_text(sh(f, f->repo, "git log -2 --format='%%s %%(trailers:only,unfold)'"),
+                "two Headgate-Attempt: 1.1\n\none Headgate-Attempt: 1.1");
+}
+
+static void a_squash_keeps_the_only_author(void **state)
+{
+    WITH_WORK;
+    AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
+    free(inside(f, &a, "git commit -q --amend --no-edit --author='Agent <a@x>'"));
+    harvest(f, &a, true, &h);
+    assert_ok(try_merge(f, NULL, WT_MERGE_SQUASH, false, &m, &err), &err);
+    assert_text(sh(f, f->repo, "git log -1 --format='%%an/%%cn'"), "Person/Person");
+    in_repo(f, "git reset -q --hard HEAD^");
+    free(inside(f, &a, "git rebase -q --root --exec \"git commit -q --amend --no-edit "
+                       "--author='Agent <a@x>'\" >/dev/null 2>&1"));
+    wt_harvest_release(&h);
+    wt_merge_release(&m);
+    harvest(f, &a, true, &h);
+    in_repo(f, "git branch -f main headgate/1/1~2 2>/dev/null || git reset -q --hard headgate/1/1~2");
+    assert_ok(try_merge(f, NULL, WT_MERGE_SQUASH, false, &m, &err), &err);
+    assert_text(sh(f, f->repo, "git log -1 --format='%%an/%%cn'"), "Agent/Person");
+}
+
+/* As the buttons of a hosting service do it, with a target that has moved since. */
+static void squashes_by_others_are_known(void **state)
+{
+    WITH_WORK;
+    bool is_merged = true;
+    assert_ok(wt_is_merged(&is_merged, &a, &err), &err);
+    assert_false(is_merged);
+    in_repo(f, "echo p >person && git add person && git commit -qm person && "
+               "git merge -q --squash headgate/1/1 >/dev/null 2>&1 && git commit -qm squashed && "
+               "echo q >>person && git commit -qam later");
+    assert_ok(wt_is_merged(&is_merged, &a, &err), &err);
+    assert_true(is_merged);
+    in_repo(f, "git reset -q --hard HEAD~2 && git cherry-pick headgate/1/1~2..headgate/1/1 >/dev/null");
+    assert_ok(wt_is_merged(&is_merged, &a, &err), &err);
+    assert_true(is_merged);
+    /* What was edited on the way is not the same. */
+    in_repo(f, "echo edited >>new && git commit -q --amend -a --no-edit");
+    assert_ok(wt_is_merged(&is_merged, &a, &err), &err);
+    assert_false(is_merged);
+    in_repo(f, "git reset -q --hard HEAD~2 && git merge -q --squash headgate/1/1 && git commit -qm s");
+    assert_ok(wt_discard(&a, false, &err), &err);
+    assert_text(sh(f, f->repo, "git for-each-ref refs/headgate; ls .git/objects | grep tmp_ || true"), "");
+}
+
+/* A commit whose change was taken back is in no branch, though a merge of it would change nothing. */
+static void work_that_was_undone_is_not_merged(void **state)
+{
+    WITH_WORK;
+    AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
+    free(inside(f, &a, "git revert --no-edit HEAD HEAD~1 >/dev/null"));
+    harvest(f, &a, true, &h);
+    bool is_merged = true;
+    assert_ok(wt_is_merged(&is_merged, &a, &err), &err);
+    assert_false(is_merged);
+    assert_null(m.note);
+}
+
 static void the_persons_hooks_run(void **state)
 {
     WITH_WORK;
@@ -243,6 +359,11 @@ int main(void)
         TEST(a_refused_merge_leaves_no_objects),
         TEST(a_dry_run_changes_nothing),
         TEST(says_what_is_missing),
+        TEST(uncommitted_work_stays_out),
+        TEST(trailers_name_the_attempt),
+        TEST(a_squash_keeps_the_only_author),
+        TEST(squashes_by_others_are_known),
+        TEST(work_that_was_undone_is_not_merged),
         TEST(the_persons_hooks_run),
         TEST(diffs_between_trees),
     };
