@@ -237,7 +237,7 @@ static const struct help_line help[] = {
 
 const struct screen_ops scr_attempts_ops = {
     .name = "Attempts",
-    .hints = " ? help  Enter open  a call  o output  v diff  t terminal  s stop  g queue  q",
+    .hints = " ? help  Enter open  a call  o output  v diff  t term  s stop  g queue  q quit",
     .help = help,
     .draw = draw,
     .key = on_key,

@@ -196,7 +196,16 @@ void scr_live_on_bytes(struct desk *d, const void *bytes, size_t len)
     if (!self)
         return;
     vt_feed(self->vt, bytes, len);
+    if (vt_take_bell(self->vt))
+        d->host->bell(d->host_arg);
     flush(self);
+}
+
+void scr_live_text(const struct desk *d, struct buf *out)
+{
+    struct scr_live *self = (struct scr_live *)desk_find(d, &scr_live_ops);
+    if (self)
+        vt_text(self->vt, out);
 }
 
 void scr_live_on_end(struct desk *d, int status, const struct err *err)

@@ -33,6 +33,8 @@ void scr_diff_on_text(struct desk *d, const char *attempt, const struct buf *tex
 void scr_diff_on_harvest(struct desk *d, const char *attempt, const struct err *err);
 void scr_output_on_bytes(struct desk *d, const char *bytes, size_t len, const struct err *err);
 void scr_live_on_bytes(struct desk *d, const void *bytes, size_t len);
+/* Append what the program has shown (vt_text); nothing when no terminal is open. */
+void scr_live_text(const struct desk *d, struct buf *out);
 void scr_live_on_end(struct desk *d, int status, const struct err *err);
 
 #endif

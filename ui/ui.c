@@ -54,6 +54,8 @@ bool ui_attach(int *ret_status, const char *keeper_socket, const struct ui_join 
         host_run(h);
         broken = h->live_err;
         *ret_status = h->status;
+        if (join && join->output)
+            scr_live_text(&h->desk, join->output);
         host_close(h);
     }
     sigaction(SIGPIPE, &before, NULL);

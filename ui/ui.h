@@ -18,6 +18,7 @@ bool ui_dashboard(const struct paths *paths, struct err *err) WARN_UNUSED;
 struct ui_join {
     struct strv argv, env;
     const char *cwd;
+    struct buf *output; /* gets what it has shown, as text (vt_text); NULL: not wanted */
 };
 /* Show the agent's live terminal (join NULL) or a joined process until detach (Ctrl-] then d, shown
  * in the last line) or its end. *ret_status: its exit status, or -1 after a detach. Redraws cells

@@ -27,6 +27,7 @@ struct vt {
     bool is_answering;
     bool is_keying; /* the bytes that come out are of a key, not an answer */
     bool cursor_hidden;
+    bool has_rung;
     struct history_line
         history[VT_HISTORY_LINES]; /* a ring: the newest is at (n_history - 1) % VT_HISTORY_LINES */
     size_t n_history;
@@ -110,6 +111,13 @@ static int on_property(VTermProp prop, VTermValue *value, void *user)
     return 1;
 }
 
+static int on_bell(void *user)
+{
+    struct vt *vt = user;
+    vt->has_rung = true;
+    return 1;
+}
+
 static int on_push_line(int cols, const VTermScreenCell *cells, void *user)
 {
     struct vt *vt = user;
@@ -131,6 +139,7 @@ static void on_output(const char *bytes, size_t len, void *user)
 
 static const VTermScreenCallbacks callbacks = {
     .settermprop = on_property,
+    .bell = on_bell,
     .sb_pushline = on_push_line,
 };
 
@@ -245,6 +254,59 @@ void vt_draw(const struct vt *vt, struct canvas *cv, int row, int col, int rows,
     vterm_state_get_cursorpos(vterm_obtain_state(vt->term), &cursor);
     if (!vt->cursor_hidden && back == 0 && cursor.row < rows && cursor.col < cols)
         canvas_cursor(cv, row + cursor.row, col + cursor.col);
+}
+
+/* Lines that are blank count only when another one follows. */
+static void add_line(struct buf *out, size_t *blanks, struct buf *line)
+{
+    buf_rtrim(line);
+    if (line->len == 0) {
+        ++*blanks;
+        return;
+    }
+    for (; *blanks > 0; --*blanks)
+        buf_addch(out, '\n');
+    buf_add(out, line->ptr, line->len);
+    buf_addch(out, '\n');
+}
+
+static void add_screen_cells(struct buf *line, const struct vt *vt, int row, int cols)
+{
+    for (int col = 0; col < cols; col++) {
+        VTermScreenCell cell;
+        if (vterm_screen_get_cell(vt->screen, (VTermPos){.row = row, .col = col}, &cell) &&
+            !is_right_half(&cell)) {
+            const struct cell converted = convert(&cell);
+            buf_adds(line, converted.text);
+        }
+    }
+}
+
+void vt_text(const struct vt *vt, struct buf *out)
+{
+    AUTO_BUF struct buf line = BUF_INIT;
+    size_t blanks = 0;
+    int rows, cols;
+    for (size_t back = vt_history(vt); back > 0; back--) {
+        const struct history_line *old = &vt->history[(vt->n_history - back) % VT_HISTORY_LINES];
+        buf_clear(&line);
+        for (int i = 0; i < old->cols; i++)
+            buf_adds(&line, old->cells[i].text);
+        add_line(out, &blanks, &line);
+    }
+    vterm_get_size(vt->term, &rows, &cols);
+    for (int row = 0; row < rows; row++) {
+        buf_clear(&line);
+        add_screen_cells(&line, vt, row, cols);
+        add_line(out, &blanks, &line);
+    }
+}
+
+bool vt_take_bell(struct vt *vt)
+{
+    bool has_rung = vt->has_rung;
+    vt->has_rung = false;
+    return has_rung;
 }
 
 static bool send_key(struct vt *vt, enum key_code code)

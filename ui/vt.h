@@ -35,6 +35,11 @@ void vt_resize(struct vt *vt, int rows, int cols);
 void vt_draw(const struct vt *vt, struct canvas *cv, int row, int col, int rows, int cols,
              size_t back);
 size_t vt_history(const struct vt *vt); /* lines that can be scrolled back */
+/* Append all that is known of the output as text: the history, then the screen to its last line
+ * that is not blank; without attributes and trailing blanks. */
+void vt_text(const struct vt *vt, struct buf *out);
+/* True once after the program has rung the bell. */
+bool vt_take_bell(struct vt *vt);
 /* Send a cursor key as the program asked for it (DECCKM), or a mark of a paste if it wants them.
  * False: not such a key. The bytes come to `out`. */
 bool vt_key(struct vt *vt, enum key_code code);

@@ -44,12 +44,11 @@ bool live_attach(int *ret_status, const char *keeper_socket, const char *id, str
     return text.len == 0 || out_buf(&text, err);
 }
 
-static bool attach(char **argv, struct err *err)
+static bool attach(int *ret_status, char **argv, struct err *err)
 {
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
     AUTO_JSON json_t *attempt = NULL;
-    int status;
     if (!cmd_parse_n(&args, argv, NULL, 0, 1, 1, err) || !client_open(&c, err) ||
         !client_attempt(&attempt, &c, args.operands.v[0], err) || !need_running(attempt, err))
         return false;
@@ -59,14 +58,17 @@ static bool attach(char **argv, struct err *err)
                        "%s runs without a terminal; headgate logs -f %s follows its output, "
                        "headgate enter %s gives a shell beside it",
                        id, id, id);
-    return live_attach(&status, jx_str(attempt, "socket", ""), id, err);
+    return live_attach(ret_status, jx_str(attempt, "socket", ""), id, err);
 }
 
 int cmd_attach(int argc, char **argv)
 {
     (void)argc;
     struct err err = ERR_INIT;
-    return cmd_exit(attach(argv, &err), &err);
+    int status = 0;
+    if (!attach(&status, argv, &err))
+        return cmd_exit(false, &err);
+    return status > 0 ? 1 : 0;
 }
 
 /* The words behind the attempt, else a shell of the system: the person's own may not be in the box.
@@ -88,6 +90,15 @@ static void join_release(struct ui_join *join)
     strv_release(&join->env);
 }
 
+/* A command's output stays in the person's terminal, where the screen of a shell would not. */
+static bool join_and_tell(int *ret_status, const char *socket, struct ui_join *join,
+                          bool is_command, struct err *err)
+{
+    AUTO_BUF struct buf output = BUF_INIT;
+    join->output = is_command ? &output : NULL;
+    return ui_attach(ret_status, socket, join, err) && (output.len == 0 || out_buf(&output, err));
+}
+
 static bool enter(int *ret_status, char **argv, struct err *err)
 {
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
@@ -103,7 +114,8 @@ static bool enter(int *ret_status, char **argv, struct err *err)
         !client_attempt(&attempt, &c, args.operands.v[0], err) || !need_running(attempt, err))
         return false;
     fill_join(&join, &args, attempt);
-    return ui_attach(ret_status, jx_str(attempt, "socket", ""), &join, err);
+    return join_and_tell(ret_status, jx_str(attempt, "socket", ""), &join, args.operands.n > 1,
+                         err);
 }
 
 int cmd_enter(int argc, char **argv)

@@ -32,6 +32,33 @@ static void draw(struct buf *out, const struct vt *vt, int rows, int cols, size_
     canvas_dump(out, &cv);
 }
 
+static void tells_all_as_text(void **state)
+{
+    (void)state;
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct vt *vt = vt_new(3, 8, false, collect, NULL);
+    vt_text(vt, &text);
+    assert_string_equal(text.ptr, "");
+    feed(vt, "1\r\n\r\n\x1b[1m3  \x1b[0m\r\n\xe6\xbc\xa2"
+             "4\r\n5\r\n");
+    vt_text(vt, &text);
+    assert_string_equal(text.ptr, "1\n\n3\n\xe6\xbc\xa2"
+                                  "4\n5\n");
+    vt_free(vt);
+}
+
+static void tells_of_a_bell_once(void **state)
+{
+    (void)state;
+    struct vt *vt = vt_new(3, 8, false, collect, NULL);
+    feed(vt, "\x1b]0;title\x07");
+    assert_false(vt_take_bell(vt)); /* the end of a title is none */
+    feed(vt, "\x07\x07");
+    assert_true(vt_take_bell(vt));
+    assert_false(vt_take_bell(vt));
+    vt_free(vt);
+}
+
 static void draws_cells(void **state)
 {
     (void)state;
@@ -293,6 +320,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_memory), /* first: it measures against the peak so far */
+        cmocka_unit_test(tells_all_as_text),
+        cmocka_unit_test(tells_of_a_bell_once),
         cmocka_unit_test(draws_cells),
         cmocka_unit_test(joins_utf8_over_feeds),
         cmocka_unit_test(scrolls_back),
