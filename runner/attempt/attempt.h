@@ -38,6 +38,8 @@ struct attempt_spec {
     enum exec_policy exec;
     bool exec_required;   /* asked for by name: without a working exec gate the agent does not start */
     int64_t memory_bytes, pids, time_ms, output_bytes; /* 0: configured default */
+    int64_t ask_ms;       /* how long an asked call waits for a person; 0: configured default */
+    bool ask_waits;       /* then the person is told again, and it waits on; else it is denied */
     struct strv services; /* decimal ports of the host's loopback */
     struct strv net;      /* listed hosts, patterns of gate/host.h */
     struct strv ro, rw;   /* further host paths */
@@ -55,6 +57,9 @@ bool attempt_probe_layers(struct layer_report *ret, const struct paths *paths, c
                           struct err *err) WARN_UNUSED;
 /* The rung to use when none is named, and why (a sentence). */
 enum ladder attempt_default_ladder(const struct layer_report *report, struct buf *ret_why);
+
+/* How long an asked call waits at most, whatever is configured: agents' hooks give up after a day. */
+extern const int64_t attempt_ask_max_ms;
 
 struct attempt_place {
     char *tree, *engine, *engine_why; /* for the store */

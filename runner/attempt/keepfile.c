@@ -16,7 +16,7 @@ enum {
     DEFAULT_NET_DEADLINE_MS = 60 * 1000
 };
 /* Hooks of agents are told to wait a day; a person has an hour less. */
-static const int64_t default_deadline_ms = (int64_t)23 * 3600 * 1000;
+const int64_t attempt_ask_max_ms = (int64_t)23 * 3600 * 1000;
 
 static json_t *services_json(const struct strv *services)
 {
@@ -83,7 +83,9 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
     jx_set_str(j, "output", agent ? agent->output : "lines");
     jx_set(j, "limits", limits_json(b, box));
     jx_set_int(j, "grace_ms", config_int(b->config, "run.grace", DEFAULT_GRACE_MS));
-    jx_set_int(j, "deadline_ms", config_int(b->config, "gate.deadline", default_deadline_ms));
+    jx_set_int(j, "deadline_ms",
+               s->ask_ms ? s->ask_ms : config_int(b->config, "gate.deadline", attempt_ask_max_ms));
+    jx_set_int(j, "patience_ms", s->ask_waits ? attempt_ask_max_ms : 0);
     jx_set(j, "exec", exec_json(b));
     jx_set(j, "services", services_json(&s->services));
     jx_set(j, "proxy", proxy_json(b));

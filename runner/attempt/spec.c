@@ -66,6 +66,8 @@ json_t *attempt_spec_json(const struct attempt_spec *s)
     jx_set_int(j, "pids", s->pids);
     jx_set_int(j, "time_ms", s->time_ms);
     jx_set_int(j, "output", s->output_bytes);
+    jx_set_int(j, "ask_ms", s->ask_ms);
+    jx_set_bool(j, "ask_waits", s->ask_waits);
     jx_set(j, "services", jx_from_strv(&s->services));
     jx_set(j, "net", jx_from_strv(&s->net));
     jx_set(j, "ro", jx_from_strv(&s->ro));
@@ -130,6 +132,8 @@ bool attempt_spec_parse(struct attempt_spec *ret, const json_t *j, struct err *e
     s.pids = jx_int(j, "pids", 0);
     s.time_ms = jx_int(j, "time_ms", 0);
     s.output_bytes = jx_int(j, "output", 0);
+    s.ask_ms = jx_int(j, "ask_ms", 0);
+    s.ask_waits = jx_bool(j, "ask_waits", false);
     if (!s.id[0] || !s.repo[0] || !s.branch[0] || !s.base[0] || !s.agent[0]) {
         attempt_spec_release(&s);
         return err_set(err, ERR_INTERNAL, "a stored attempt lacks id, repository, branch, base or agent");

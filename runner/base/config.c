@@ -39,6 +39,8 @@ static const struct {
     {"gate.execdeadline", VALUE_INT},
     {"gate.debugger", VALUE_BOOL},
     {"gate.deadline", VALUE_INT},
+    {"gate.outcome", VALUE_TEXT},
+    {"gate.notifycommand", VALUE_TEXT},
     {"gate.netdeadline", VALUE_INT},
     {"box.user", VALUE_TEXT},
     {"box.memory", VALUE_INT},

@@ -187,6 +187,10 @@ void print_run_header(struct buf *out, const struct print *p, const json_t *crea
         buf_adds(out, "; execs ");
         print_text(out, p, PRINT_PLAIN, jx_str(created, "exec", ""));
     }
+    if (jx_str(created, "asks", NULL)) {
+        buf_adds(out, "; calls wait ");
+        print_text(out, p, PRINT_PLAIN, jx_str(created, "asks", ""));
+    }
     buf_adds(out, "; layers: ");
     print_layers_line(out, layers);
     buf_addch(out, '\n');

@@ -116,6 +116,10 @@ bool run_opts_parse(struct run_opts *o, char **argv, struct err *err)
          "start from your uncommitted work, untracked files included", 0, 0},
         {0, "agent", OPT_STRING, &o->agent, "NAME", "kind of agent (headgate agent ls)", 0, 0},
         {0, "ladder", OPT_STRING, &o->ladder, "R", "confirm, edits or auto", 0, 0},
+        {0, "ask-deadline", OPT_STRING, &o->ask_deadline, "TIME[,deny|,wait]|wait",
+         "how long a call waits for you, and what is then: denied as a timeout (the default), or said "
+         "again and waiting on; wait alone is as long as the agent can",
+         0, 0},
         {0, "exec", OPT_STRING, &o->exec, "P", "what becomes of every exec in the box: watch, ask or off", 0,
          0},
         {0, "engine", OPT_STRING, &o->engine, "E", "overlay or checkout", 0, 0},
@@ -134,8 +138,8 @@ bool run_opts_parse(struct run_opts *o, char **argv, struct err *err)
         {0, "timeout", OPT_DURATION, &o->time_ms, "TIME", "end an attempt after, like 30m", 0, 0},
         {0, "output-limit", OPT_SIZE, &o->output_bytes, "SIZE", "output kept of each attempt", 0,
          0},
-        {0, "consent", OPT_STRING, &o->consent, "HASH",
-         "accept the repository's set-up with this hash", 0, 0},
+        {0, "consent", OPT_STRING, &o->consent, "HASH|none",
+         "accept the repository's .headgate with this hash, or go without it", 0, 0},
         {0, "detach", OPT_FLAG, &o->detach, NULL, "start and return", 0, 0},
         {0, "json", OPT_FLAG, &o->json, NULL, "print one JSON object at the end", 0, 0},
     };

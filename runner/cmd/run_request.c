@@ -11,6 +11,8 @@
 #include "gate/host.h"
 #include "gate/policy.h"
 #include "runner/agents/agent.h"
+#include "runner/attempt/attempt.h"
+#include "runner/base/clock.h"
 #include "runner/base/config.h"
 #include "runner/base/fs.h"
 #include "runner/base/limits.h"
@@ -180,6 +182,28 @@ static bool add_environment(json_t *request, const struct run_opts *o, const str
     return true;
 }
 
+/* TIME, TIME,deny, TIME,wait or wait. */
+static bool add_ask(json_t *request, const char *text, struct err *err)
+{
+    json_t *ask = json_object();
+    AUTO_FREE char *time = xstrndup(text, strcspn(text, ","));
+    const char *outcome = text[strlen(time)] ? text + strlen(time) + 1 : "deny";
+    int64_t deadline_ms = attempt_ask_max_ms;
+    jx_set(request, "ask", ask);
+    if (strcmp(text, "wait") == 0)
+        outcome = "wait";
+    else if (!clock_parse_duration(&deadline_ms, time, err))
+        return err_prefix(err, "--ask-deadline");
+    if (strcmp(outcome, "deny") != 0 && strcmp(outcome, "wait") != 0)
+        return err_set(err, ERR_USAGE,
+                       "--ask-deadline ends in ',deny' or ',wait', not in '%s'", outcome);
+    if (deadline_ms < 1)
+        return err_set(err, ERR_USAGE, "--ask-deadline needs a time above 0, like 30m");
+    jx_set_int(ask, "deadline_ms", deadline_ms);
+    jx_set_str(ask, "outcome", outcome);
+    return true;
+}
+
 static bool add_choices(json_t *request, const struct run_opts *o, struct err *err)
 {
     enum ladder ladder;
@@ -194,6 +218,8 @@ static bool add_choices(json_t *request, const struct run_opts *o, struct err *e
     if (o->engine && !wt_engine_parse(&engine, o->engine, err))
         return false;
     if (o->require && !layer_parse_list(&mask, o->require, err))
+        return false;
+    if (o->ask_deadline && !add_ask(request, o->ask_deadline, err))
         return false;
     if (o->ladder)
         jx_set_str(request, "ladder", o->ladder);

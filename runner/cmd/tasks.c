@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/policy.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
@@ -18,6 +19,7 @@ void tasks_release(struct tasks *t)
     for (size_t i = 0; i < t->n; i++) {
         free(t->v[i].text);
         free(t->v[i].title);
+        free(t->v[i].ladder);
     }
     free(t->v);
     *t = (struct tasks)TASKS_INIT;
@@ -85,6 +87,21 @@ static bool text_of_object(struct buf *out, const json_t *row, struct err *err)
     return true;
 }
 
+/* The rung that the row names for the task that was added last. */
+static bool take_ladder(struct tasks *t, const json_t *row, struct err *err)
+{
+    const json_t *named = json_object_get(row, "ladder");
+    enum ladder ladder;
+    if (!named || json_is_null(named))
+        return true;
+    if (!json_is_string(named))
+        return err_set(err, ERR_USAGE, "its ladder is no text; write confirm, edits or auto");
+    if (!ladder_parse(&ladder, json_string_value(named), err))
+        return false;
+    t->v[t->n - 1].ladder = xstrdup(ladder_name(ladder));
+    return true;
+}
+
 static bool add_object(struct tasks *t, const json_t *row, const char *template, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT, title = BUF_INIT;
@@ -98,7 +115,7 @@ static bool add_object(struct tasks *t, const json_t *row, const char *template,
         number_in_front(&title, row);
         buf_adds(&title, named);
     }
-    return tasks_add(t, text.ptr, named ? title.ptr : NULL, err);
+    return tasks_add(t, text.ptr, named ? title.ptr : NULL, err) && take_ladder(t, row, err);
 }
 
 static bool add_line(struct tasks *t, const char *line, size_t len, const char *template,
@@ -230,6 +247,8 @@ json_t *tasks_json(const struct tasks *t)
         json_t *task = json_object();
         jx_set_str(task, "text", t->v[i].text);
         jx_set_str(task, "title", t->v[i].title);
+        if (t->v[i].ladder)
+            jx_set_str(task, "ladder", t->v[i].ladder);
         json_array_append_new(list, task);
     }
     return list;

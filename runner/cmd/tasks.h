@@ -8,7 +8,8 @@
  * object a line else plain lines, one task each; blank ones are passed over An object gives its
  * `prompt`, `task` or `text`; else `title` and `body`, with `#number` in front. With a template,
  * every {{field}} is replaced by that member of the object ({{author.login}} reaches inside); a
- * plain line or a JSON string has the one field {{line}}.
+ * plain line or a JSON string has the one field {{line}}. With or without a template, the member
+ * `ladder` of an object is the rung of that task.
  *
  * Invariant: nothing or everything. Each error names the row: the line, or the place in the array,
  * from 1.
@@ -20,7 +21,8 @@
 
 struct task {
     char *text;
-    char *title; /* one short line */
+    char *title;  /* one short line */
+    char *ladder; /* its rung; NULL: the run's */
 };
 
 struct tasks {
@@ -41,7 +43,7 @@ bool tasks_add(struct tasks *t, const char *text, const char *title, struct err 
  */
 bool tasks_parse(struct tasks *t, const char *bytes, size_t len, const char *template,
                  struct err *err) WARN_UNUSED;
-/* [{"text":…,"title":…}…] (new reference). */
+/* [{"text":…,"title":…,"ladder":…}…] (new reference). */
 json_t *tasks_json(const struct tasks *t);
 
 #endif

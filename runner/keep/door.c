@@ -26,8 +26,9 @@ struct door_call {
     int64_t number; /* 0: not asked */
     char *name;     /* "c12"; NULL: not told yet */
     char digest[DIGEST_HEX_SIZE];
-    int64_t deadline_ms; /* monotonic */
+    int64_t asked_ms, deadline_ms; /* monotonic */
     bool is_waiting;
+    bool is_overdue; /* its first deadline has passed, and it waits on */
     bool is_answered;
 };
 
@@ -122,6 +123,13 @@ static void door_settle(struct door_call *c, const struct call_request *request,
         door_answer(c, allow, j->why, j->reason);
 }
 
+/* How long a call may wait before it is denied. */
+static int64_t door_longest_ms(const struct door *d)
+{
+    int64_t first_ms = d->config->deadline_ms, last_ms = d->config->patience_ms;
+    return last_ms > first_ms ? last_ms : first_ms;
+}
+
 static void door_ask(struct door_call *c, const struct call_request *request,
                      const struct judgement *j)
 {
@@ -133,11 +141,12 @@ static void door_ask(struct door_call *c, const struct call_request *request,
         return;
     }
     /* Waiting before the record is written: its listener may decide at once. */
-    c->deadline_ms = clock_mono_ms() + d->config->deadline_ms;
+    c->asked_ms = clock_mono_ms();
+    c->deadline_ms = c->asked_ms + d->config->deadline_ms;
     c->is_waiting = true;
     d->n_waiting++;
     json_t *body = door_body(c, request);
-    jx_set_int(body, "deadline_ms", clock_unix_ms() + d->config->deadline_ms);
+    jx_set_int(body, "deadline_ms", clock_unix_ms() + door_longest_ms(d));
     jx_set_str(body, "why", j->why);
     jx_set_int(body, "rule", j->rule);
     jx_set_str(body, "reason", j->reason);
@@ -281,7 +290,7 @@ static void door_expire(struct door_call *c)
     buf_adds(&reason, "Nobody decided ");
     buf_addf(&reason, c->name ? "call %s" : "this call", c->name);
     buf_adds(&reason, " within ");
-    clock_add_duration(&reason, c->door->config->deadline_ms);
+    clock_add_duration(&reason, clock_mono_ms() - c->asked_ms);
     buf_adds(&reason, ". This is a timeout and no person's denial: go on with something else, and "
                       "try the same again after it was approved");
     if (!records_call(c->door->records, "expired", c->number, &err))
@@ -289,13 +298,27 @@ static void door_expire(struct door_call *c)
     door_deny(c, "deadline", reason.ptr);
 }
 
+/* The person is told again, and the call waits on. False when nobody would learn of it. */
+static bool door_remind(struct door_call *c)
+{
+    struct door *d = c->door;
+    struct err err = ERR_INIT;
+    if (c->is_overdue || d->config->patience_ms <= d->config->deadline_ms ||
+        !records_call(d->records, "overdue", c->number, &err))
+        return false;
+    c->is_overdue = true;
+    c->deadline_ms = c->asked_ms + d->config->patience_ms;
+    return true;
+}
+
 static void door_on_deadline(uv_timer_t *timer)
 {
     struct door *d = timer->data;
     int64_t now_ms = clock_mono_ms();
     for (size_t i = 0; i < d->n_calls; i++) {
-        if (d->calls[i]->is_waiting && d->calls[i]->deadline_ms <= now_ms)
-            door_expire(d->calls[i]);
+        struct door_call *c = d->calls[i];
+        if (c->is_waiting && c->deadline_ms <= now_ms && !door_remind(c))
+            door_expire(c);
     }
     door_set_deadline(d);
 }

@@ -82,6 +82,7 @@ static bool load_numbers(struct keep_config *c, const json_t *j, struct err *err
            load_int(&c->output_bytes, limits, "output", LIMIT_LOG_BYTES, INT64_MAX, err) &&
            load_int(&c->grace_ms, j, "grace_ms", KEEP_GRACE_MS, KEEP_GRACE_MAX_MS, err) &&
            load_int(&c->linger_ms, j, "linger_ms", KEEP_LINGER_MS, KEEP_LINGER_MAX_MS, err) &&
+           load_int(&c->patience_ms, j, "patience_ms", 0, INT64_MAX / 4, err) &&
            load_int(&c->deadline_ms, j, "deadline_ms", KEEP_DEADLINE_MS, INT64_MAX / 2, err);
 }
 

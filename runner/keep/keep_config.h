@@ -28,6 +28,7 @@ struct keep_config {
     int64_t output_bytes;
     int64_t grace_ms;    /* between TERM and KILL */
     int64_t deadline_ms; /* how long an asked call waits for a person */
+    int64_t patience_ms; /* how long it then waits on, the person told again; 0: it is denied */
     enum exec_policy exec;
     bool is_exec_required;    /* asked for by name: without a working gate nothing starts */
     bool is_exec_unverified;  /* for negative controls only: races are not excluded */

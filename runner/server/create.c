@@ -46,6 +46,7 @@ void create_free(struct create *c)
     free(c->require);
     free(c->setup);
     free(c->consent_digest);
+    free(c->consent_asks);
     free(c);
 }
 
@@ -223,25 +224,83 @@ static bool choose_exec(struct create *c, struct err *err)
     return true;
 }
 
+/* What the repository's .headgate says, unless the person wants none of it. */
+static bool read_setup(struct setup *ret, struct create *c, struct err *err)
+{
+    if (strcmp(jx_str(c->body, "consent", ""), "none") == 0) {
+        strv_push(&c->notes, "the repository's .headgate, if it has one, counts for nothing here");
+        return true;
+    }
+    if (c->repo.toplevel && !setup_read(ret, c->repo.toplevel, err))
+        return false;
+    strv_push_all(&c->notes, strv_array(&ret->notes));
+    return true;
+}
+
 /* The person's own settings need no consent; what the repository brings does. */
 static bool choose_setup(struct create *c, struct err *err)
 {
     AUTO_SETUP struct setup setup = SETUP_INIT;
+    AUTO_BUF struct buf asks = BUF_INIT, ignored = BUF_INIT;
     const char *own = config_str(c->config, "worktree.setup", NULL);
-    if (c->repo.toplevel && !setup_read(&setup, c->repo.toplevel, err))
+    c->loosest = LADDER_AUTO;
+    if (!read_setup(&setup, c, err))
         return false;
-    strv_push_all(&c->notes, strv_array(&setup.notes));
-    enum ladder before = c->ladder;
-    if (setup.ladder && !setup_tighten(&c->ladder, &c->rung_why, &setup, err))
+    if (setup.ladder && (!setup_tighten(&c->loosest, &ignored, &setup, err) ||
+                         !setup_tighten(&c->ladder, &c->rung_why, &setup, err)))
         return false;
-    c->is_tightened = c->ladder != before;
-    if (setup.command) {
-        c->setup = xstrdup(setup.command);
+    if (setup_asks(&setup)) {
+        setup_describe(&asks, &setup);
         c->consent_digest = xstrdup(setup.digest);
-    } else if (own) {
-        c->setup = xstrdup(own);
+        c->consent_asks = buf_steal(&asks);
     }
+    if (setup.command || own)
+        c->setup = xstrdup(setup.command ? setup.command : own);
     return true;
+}
+
+/* Tasks may have rungs of their own, which the first lines of a run tell too. */
+static bool choose_task_rungs(struct create *c, struct err *err)
+{
+    size_t count[LADDER_AUTO + 1] = {0}, i;
+    const json_t *task;
+    json_array_foreach(jx_arr(c->body, "tasks"), i, task)
+    {
+        enum ladder ladder = c->ladder;
+        if (!create_task_rung(&ladder, c, task, err))
+            return err_prefix(err, "task %zu", i + 1);
+        count[ladder] += ladder != c->ladder;
+    }
+    for (enum ladder ladder = LADDER_CONFIRM; ladder <= LADDER_AUTO; ladder++)
+        if (count[ladder])
+            strv_pushf(&c->notes, "%zu of the tasks %s a rung of %s own: '%s'", count[ladder],
+                       count[ladder] == 1 ? "has" : "have", count[ladder] == 1 ? "its" : "their",
+                       ladder_name(ladder));
+    return true;
+}
+
+/* As asked, else as configured: how long a call waits for a person, and what is then. */
+static bool choose_ask(struct create *c, struct err *err)
+{
+    static const char *const outcomes[] = {"deny", "wait"};
+    const json_t *ask = jx_obj(c->body, "ask");
+    const char *outcome = jx_str(ask, "outcome", config_str(c->config, "gate.outcome", outcomes[0]));
+    c->ask_ms = jx_int(ask, "deadline_ms", 0);
+    c->ask_waits = strcmp(outcome, outcomes[1]) == 0;
+    if (!c->ask_waits && strcmp(outcome, outcomes[0]) != 0)
+        return err_set(err, ERR_USAGE, "gate.outcome: '%.32s' is neither deny nor wait", outcome);
+    if (c->ask_ms < 0 || c->ask_ms > attempt_ask_max_ms)
+        return err_set(err, ERR_USAGE,
+                       "a call waits 23 hours at most, since the agents' own hooks give up after a day");
+    return true;
+}
+
+void create_add_ask(struct buf *out, const struct create *c)
+{
+    int64_t ms = c->ask_ms ? c->ask_ms : config_int(c->config, "gate.deadline", attempt_ask_max_ms);
+    clock_add_duration(out, ms);
+    bool goes_on = c->ask_waits && ms < attempt_ask_max_ms;
+    buf_adds(out, goes_on ? ", then said again and waiting on" : ", then denied as a timeout");
 }
 
 static bool choose_net(struct create *c, struct err *err)
@@ -260,7 +319,8 @@ void create_examine(void *arg)
     read_env(&c->desktop, c->body, "desktop");
     c->ok = check_repository(c, &c->err) && check_tasks(c, &c->err) && check_choices(c, &c->err) &&
             check_agent(c, &c->err) && check_layers(c, &c->err) && choose_rung(c, &c->err) &&
-            choose_exec(c, &c->err) && choose_net(c, &c->err) && choose_setup(c, &c->err);
+            choose_exec(c, &c->err) && choose_ask(c, &c->err) && choose_net(c, &c->err) && choose_setup(c, &c->err) &&
+            choose_task_rungs(c, &c->err);
 }
 
 void create_number(void *arg)
@@ -280,6 +340,16 @@ void create_hold(void *arg)
 }
 
 /* ---- attempts ---- */
+
+bool create_task_rung(enum ladder *ret, const struct create *c, const json_t *task, struct err *err)
+{
+    const char *name = jx_str(task, "ladder", NULL);
+    enum ladder ladder = *ret;
+    if (name && !ladder_parse(&ladder, name, err))
+        return false;
+    *ret = ladder < c->loosest ? ladder : c->loosest;
+    return true;
+}
 
 static char *dup_or_null(const char *text)
 {
@@ -326,6 +396,8 @@ void create_spec(struct attempt_spec *ret, const struct create *c, const json_t 
         .ladder = c->ladder,
         .exec = c->exec,
         .exec_required = c->exec_required,
+        .ask_ms = c->ask_ms,
+        .ask_waits = c->ask_waits,
         .memory_bytes = jx_int(limits, "memory", 0),
         .pids = jx_int(limits, "pids", 0),
         .time_ms = c->time_ms,

@@ -29,11 +29,14 @@ struct create {
     enum ladder ladder;
     enum exec_policy exec;
     bool exec_required;
-    bool is_tightened; /* by the repository: no task may be looser */
+    int64_t ask_ms; /* 0: as configured */
+    bool ask_waits;
+    enum ladder loosest; /* that the repository lets a task have */
     struct buf rung_why;
     char *require;        /* layer list or NULL */
     char *setup;          /* command to run first, NULL: none */
-    char *consent_digest; /* set when setup comes from the repository */
+    char *consent_digest; /* set when something of the repository's .headgate counts */
+    char *consent_asks;   /* what that is, for the person */
     struct strv net;      /* listed hosts */
     struct strv notes;    /* sentences for the person */
 
@@ -49,6 +52,11 @@ void create_number(void *arg);
 void create_hold(void *arg);
 /* The attempt's number n (1-based) for a task. Caller releases. */
 void create_spec(struct attempt_spec *ret, const struct create *c, const json_t *task, int64_t n);
+/* The rung of a task: its own, never looser than the repository wants it; *ret is the run's before. */
+bool create_task_rung(enum ladder *ret, const struct create *c, const json_t *task,
+                      struct err *err) WARN_UNUSED;
+/* "30m, then denied as a timeout": how long its calls wait for a person. */
+void create_add_ask(struct buf *out, const struct create *c);
 /* A short title of a task for lists. Allocated. */
 char *create_title(const struct create *c, const json_t *task);
 

@@ -126,6 +126,22 @@ static bool on_expired(const struct arrival *a, struct err *err)
     return settle(a, CALL_EV_EXPIRE, err);
 }
 
+/* Its time is over and it waits on: told again, and a row of the log. */
+static bool on_overdue(const struct arrival *a, struct err *err)
+{
+    struct ledger_call call;
+    struct err why = ERR_INIT;
+    if (!ledger_find(&call, a->db, a->row->id, jx_int(a->record, "call", 0), &why))
+        return refused(a, &why, err);
+    AUTO_FREE char *name = xasprintf("c%lld", (long long)call.id);
+    AUTO_JSON json_t *body = json_object();
+    jx_set_str(body, "call", name);
+    jx_set_str(body, "attempt", a->row->id);
+    changed(a->m, call.id, true);
+    ledger_call_release(&call);
+    return ledger_log(a->db, "call.overdue", body, a->at_ms, err);
+}
+
 static bool on_orphaned(const struct arrival *a, struct err *err)
 {
     return settle(a, CALL_EV_ORPHAN, err);
@@ -208,7 +224,7 @@ static const struct kind {
     {"started", on_started},   {"layers", on_layers},     {"asked", on_asked},
     {"decided", on_decided},   {"consumed", on_consumed}, {"expired", on_expired},
     {"orphaned", on_orphaned}, {"exited", on_exited},     {"note", on_note},
-    {"net", on_net},
+    {"net", on_net},           {"overdue", on_overdue},
 };
 
 bool merge_record(struct merge *m, struct db *db, struct attempt_row *row, const json_t *record,

@@ -25,7 +25,7 @@ static void fail(struct create *c)
     create_free(c);
 }
 
-/* Whether the repository's set-up may run: accepted before, or by this request. */
+/* Whether the repository's .headgate counts: accepted before, or by this request. */
 static bool has_consent(bool *ret, struct create *c, struct err *err)
 {
     const char *given = jx_str(c->body, "consent", "");
@@ -41,12 +41,14 @@ static bool require_consent(struct create *c, struct err *err)
         return false;
     if (ok)
         return true;
-    AUTO_FREE char *command = text_clean(c->setup);
+    bool had_another;
+    if (!store_has_consent(&had_another, c->request->server->db, c->repo.common_dir, NULL, err))
+        return false;
     return err_set(err, ERR_REFUSED,
-                   "the repository's .headgate has a command run in each box first: %.200s%s; read "
-                   "the file, then "
-                   "accept exactly this content with: headgate run --consent %s",
-                   command, strlen(command) > 200 ? " ..." : "", c->consent_digest);
+                   "the repository's .headgate %s for %s; read the file, then accept exactly this "
+                   "content with --consent %s, or go without it with --consent none",
+                   had_another ? "changed since it was accepted and asks" : "asks", c->consent_asks,
+                   c->consent_digest);
 }
 
 static bool insert_run(struct create *c, int64_t n, int64_t at_ms, struct err *err)
@@ -68,18 +70,12 @@ static bool insert_run(struct create *c, int64_t n, int64_t at_ms, struct err *e
     return run_row_insert(c->request->server->db, &run, err);
 }
 
-/* A task may name a rung of its own; what the repository tightened stays so. */
 static bool set_task_rung(struct create *c, const json_t *task, const char *id, struct err *err)
 {
-    const char *name = jx_str(task, "ladder", NULL);
-    enum ladder ladder;
-    if (!name)
-        return true;
-    if (!ladder_parse(&ladder, name, err))
+    enum ladder ladder = c->ladder;
+    if (!create_task_rung(&ladder, c, task, err))
         return false;
-    if (c->is_tightened && ladder > c->ladder)
-        return true;
-    return rung_set(c->request->server->db, id, ladder, err);
+    return ladder == c->ladder || rung_set(c->request->server->db, id, ladder, err);
 }
 
 static bool insert_attempts(struct create *c, int64_t at_ms, struct err *err)
@@ -156,17 +152,20 @@ static bool describe(json_t **ret, struct create *c, struct err *err)
     struct server *s = c->request->server;
     AUTO_STRV struct strv ids = STRV_INIT;
     AUTO_FREE char *network = network_text(c);
+    AUTO_BUF struct buf asks = BUF_INIT;
     json_t *attempts;
     if (!attempt_row_ids(&ids, s->db, ATTEMPTS_ALL, c->number, SHOWN_ATTEMPTS, err) ||
         !view_attempts(&attempts, s, &ids, VIEW_SHORT, err))
         return false;
     json_t *result = json_object();
+    create_add_ask(&asks, c);
     jx_set_int(result, "run", c->number);
     jx_set(result, "attempts", attempts);
     jx_set_str(result, "rung", ladder_name(c->ladder));
     jx_set_str(result, "rung_why", c->rung_why.ptr);
     jx_set(result, "base", base_json(&c->base));
     jx_set_str(result, "exec", exec_policy_name(c->exec));
+    jx_set_str(result, "asks", asks.ptr);
     jx_set_str(result, "network", network);
     jx_set(result, "layers", view_layers(&c->layers));
     jx_set_int(result, "n", (int64_t)json_array_size(jx_arr(c->body, "tasks")) * c->n);

@@ -10,6 +10,7 @@
 #include "runner/base/fs.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
+#include "runner/base/text.h"
 
 #define FILE_NAME ".headgate"
 
@@ -68,6 +69,23 @@ bool setup_read(struct setup *ret, const char *toplevel, struct err *err)
     digest_bytes(ret->digest, bytes.ptr, bytes.len);
     config_each(config, visit, ret);
     return true;
+}
+
+bool setup_asks(const struct setup *s)
+{
+    return s->command || s->ladder;
+}
+
+void setup_describe(struct buf *out, const struct setup *s)
+{
+    enum { COMMAND_COLUMNS = 200 };
+    if (s->ladder)
+        buf_addf(out, "the rung '%.16s'%s", s->ladder, s->command ? ", and for " : "");
+    if (!s->command)
+        return;
+    AUTO_FREE char *clean = text_clean(s->command);
+    buf_adds(out, "a command that runs in each box first: ");
+    text_add_brief(out, clean, COMMAND_COLUMNS);
 }
 
 bool setup_tighten(enum ladder *ladder, struct buf *why, const struct setup *s, struct err *err)

@@ -2,8 +2,8 @@
  * setup: what a repository asks for in the file `.headgate` of the person's checkout.
  *
  * It may only tighten, with one exception: worktree.setup names a command that runs in each box
- * first. That needs the person's consent to exactly these bytes (SHA-256), from which also the
- * values are parsed.
+ * first. Nothing of it counts without the person's consent to exactly these bytes (SHA-256), from
+ * which also the values are parsed.
  */
 #ifndef SERVER_SETUP_H
 #define SERVER_SETUP_H
@@ -26,6 +26,10 @@ void setup_release(struct setup *s);
 
 /* Read the file below toplevel; none there leaves all members unset. */
 bool setup_read(struct setup *ret, const char *toplevel, struct err *err) WARN_UNUSED;
+/* Whether anything of it would count, and so needs consent. */
+bool setup_asks(const struct setup *s);
+/* Append what it asks for, as the rest of a sentence. */
+void setup_describe(struct buf *out, const struct setup *s);
 /* Lower the rung to the repository's when that is stricter, saying so in why. */
 bool setup_tighten(enum ladder *ladder, struct buf *why, const struct setup *s,
                    struct err *err) WARN_UNUSED;

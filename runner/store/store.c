@@ -121,7 +121,7 @@ bool store_has_consent(bool *ret, struct db *db, const char *repo, const char *d
 {
     struct db_stmt *s;
     bool have;
-    if (!db_stmt(&s, db, "SELECT 1 FROM consent WHERE repo = ? AND digest = ?", err))
+    if (!db_stmt(&s, db, "SELECT 1 FROM consent WHERE repo = ?1 AND (?2 IS NULL OR digest = ?2) LIMIT 1", err))
         return false;
     db_bind_text(s, 1, repo);
     db_bind_text(s, 2, digest);

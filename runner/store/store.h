@@ -21,7 +21,8 @@ void auto_rollback_(struct db **db);
 bool store_setting(int64_t *ret, struct db *db, const char *name, struct err *err) WARN_UNUSED;
 bool store_set_setting(struct db *db, const char *name, int64_t value, struct err *err) WARN_UNUSED;
 
-/* Whether somebody accepted the set-up with this SHA-256 for the repository (its common folder). */
+/* Whether somebody accepted the `.headgate` with this SHA-256 (NULL: any) for the repository (its
+ * common folder). */
 bool store_has_consent(bool *ret, struct db *db, const char *repo, const char *digest,
                        struct err *err) WARN_UNUSED;
 /* Idempotent: the first acceptance stands. */

@@ -95,7 +95,7 @@ static void heads_a_run(void **state)
     AUTO_JSON json_t *created = parse(
         "{\"run\":3,\"attempts\":[{},{}],\"n\":2500,\"rung\":\"edits\",\"rung_why\":\"no seccomp\","
         "\"base\":{\"oid\":\"0123456789abcdef\",\"ref\":\"main\",\"subject\":\"s\"},"
-        "\"network\":\"off\",\"jobs\":2,\"layers\":["
+        "\"network\":\"off\",\"asks\":\"5m, then denied\",\"jobs\":2,\"layers\":["
         "{\"name\":\"user\",\"state\":\"active\",\"mechanism\":\"m\",\"reason\":\"\"},"
         "{\"name\":\"seccomp\",\"state\":\"unavailable\",\"mechanism\":\"\",\"reason\":\"old "
         "kernel\"}]}");
@@ -103,7 +103,7 @@ static void heads_a_run(void **state)
     print_run_header(&out, &wide, created);
     assert_string_equal(out.ptr,
                         "run 3: ladder edits (no seccomp); base main 0123456789; network off; "
-                        "layers: 1 active, seccomp unavailable\n"
+                        "calls wait 5m, then denied; layers: 1 active, seccomp unavailable\n"
                         "  seccomp   unavailable  old kernel\n"
                         "2500 attempts, at most 2 at once\n");
 }

@@ -89,6 +89,8 @@ static const struct bad bads[] = {
     {"a\0b\n", 4, NULL, "row 1: it holds a NUL character"},
     {"[{\"text\":\"a\",\"x\":\"a\\u0000b\"}]", 0, "{{x}}",
      "row 1: the prompt holds a NUL character"},
+    {"[{\"text\":\"a\",\"ladder\":1}]", 0, NULL, "row 1: its ladder is no text"},
+    {"[{\"text\":\"a\",\"ladder\":\"high\"}]", 0, NULL, "row 1: 'high' is no rung of the ladder"},
 };
 
 static void names_the_bad_row_and_adds_nothing(void **state)
@@ -120,6 +122,20 @@ static void keeps_what_was_there(void **state)
     assert_string_equal(tasks.v[1].text, "second");
     AUTO_JSON json_t *json = tasks_json(&tasks);
     assert_string_equal(jx_str(json_array_get(json, 1), "title", ""), "second");
+}
+
+static void a_task_may_have_a_rung(void **state)
+{
+    (void)state;
+    AUTO_TASKS struct tasks tasks = TASKS_INIT;
+    struct err err = ERR_INIT;
+    static const char file[] = "[{\"text\":\"a\",\"ladder\":\"edits\"}, {\"text\":\"b\",\"ladder\":null}]";
+    assert_true(tasks_parse(&tasks, file, strlen(file), NULL, &err));
+    assert_true(tasks_parse(&tasks, file, strlen(file), "do {{text}}", &err));
+    AUTO_JSON json_t *json = tasks_json(&tasks);
+    assert_int_equal(json_array_size(json), 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(jx_str(json_array_get(json, i), "ladder", "none"), i % 2 ? "none" : "edits");
 }
 
 static void bounds_length_and_number(void **state)
@@ -160,6 +176,7 @@ int main(void)
         cmocka_unit_test(parses_every_form),
         cmocka_unit_test(names_the_bad_row_and_adds_nothing),
         cmocka_unit_test(keeps_what_was_there),
+        cmocka_unit_test(a_task_may_have_a_rung),
         cmocka_unit_test(bounds_length_and_number),
         cmocka_unit_test(cuts_titles_between_characters),
     };
