@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gate/broker.h"
 #include "gate/lexpath.h"
 #include "gate/shellscan.h"
 #include "runner/base/mem.h"
@@ -209,27 +210,52 @@ static char *const *as_argv(const char *const *words)
     return (char *const *)(uintptr_t)words;
 }
 
-static bool each_in_command(const struct strv *argv, floor_visit visit, void *arg)
+/* What a broker does not carry out is said at once, instead of asking for what cannot work. */
+static void leave_to_person(struct floor_finding *f)
 {
+    const char *why = broker_publishes(f->argv->v, f->argv->n);
+    if (!why)
+        return;
+    f->effect = FLOOR_REFUSE;
+    f->why = why;
+}
+
+static bool each_in_command(const struct rule_subject *s, const struct strv *argv, floor_visit visit,
+                            void *arg)
+{
+    bool has_broker = s->place->has_broker;
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         const char *const *words = commands[i].words;
-        if (!shellscan_starts(argv->v, argv->n, as_argv(words), count_words(words)))
+        if (!shellscan_starts(argv->v, argv->n, as_argv(words), count_words(words)) ||
+            (has_broker && broker_is_for(argv->v, argv->n)))
             continue;
         struct floor_finding f = {
             .effect = FLOOR_ASK, .argv = argv, .words = words, .why = commands[i].why};
+        if (has_broker)
+            leave_to_person(&f);
         if (!visit(arg, &f))
             return false;
     }
     return true;
 }
 
-static bool each_in_text(const char *text, floor_visit visit, void *arg)
+/* Redirected or piped, a command still ends at the broker; one with an address or a path of its own
+ * does not. */
+static bool is_left_to_broker(const struct rule_subject *s, const char *text, const char *const *words)
 {
+    return s->place->has_broker && broker_is_for(as_argv(words), count_words(words)) &&
+           !strstr(text, "://") && !strchr(text, '@') && !strstr(text, "/git") && !strstr(text, "PATH");
+}
+
+static bool each_in_text(const struct rule_subject *s, floor_visit visit, void *arg)
+{
+    const char *text = s->use->command;
     AUTO_STRV struct strv tokens = STRV_INIT;
     shellscan_tokens(&tokens, text, strlen(text));
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         const char *const *words = commands[i].words;
-        if (!shellscan_has(&tokens, as_argv(words), count_words(words)))
+        if (!shellscan_has(&tokens, as_argv(words), count_words(words)) ||
+            is_left_to_broker(s, text, words))
             continue;
         struct floor_finding f = {.effect = FLOOR_ASK, .words = words, .why = commands[i].why};
         if (!visit(arg, &f))
@@ -238,14 +264,15 @@ static bool each_in_text(const char *text, floor_visit visit, void *arg)
     return true;
 }
 
-static bool each_command(const struct tool_use *use, floor_visit visit, void *arg)
+static bool each_command(const struct rule_subject *s, floor_visit visit, void *arg)
 {
+    const struct tool_use *use = s->use;
     if (!use->command)
         return true;
     if (use->shell.opaque)
-        return each_in_text(use->command, visit, arg);
+        return each_in_text(s, visit, arg);
     for (size_t i = 0; i < use->shell.n; i++)
-        if (!each_in_command(&use->shell.commands[i], visit, arg))
+        if (!each_in_command(s, &use->shell.commands[i], visit, arg))
             return false;
     return true;
 }
@@ -338,7 +365,7 @@ static bool each_host(const struct rule_subject *s, floor_visit visit, void *arg
 
 bool floor_each(const struct rule_subject *s, floor_visit visit, void *arg)
 {
-    return each_command(s->use, visit, arg) && each_path(s, visit, arg) && each_host(s, visit, arg);
+    return each_command(s, visit, arg) && each_path(s, visit, arg) && each_host(s, visit, arg);
 }
 
 /* A path rule spells a protected name out when it names the first part of it. */

@@ -3,15 +3,15 @@
  *
  * A finding names one thing in a call that would leave the box or loosen the gate: publishing, a
  * network tool, a privileged program, an edit outside of what belongs to the attempt, an edit of
- * what the host would run later. FLOOR_ASK yields to a rule that spells the thing out; FLOOR_DENY
- * yields to nothing. Pure.
+ * what the host would run later. FLOOR_ASK, and FLOOR_REFUSE, a denial, yield to a rule that
+ * spells the thing out; FLOOR_DENY yields to nothing. Pure.
  */
 #ifndef GATE_FLOOR_H
 #define GATE_FLOOR_H
 
 #include "gate/rule_match.h"
 
-enum floor_effect { FLOOR_ASK, FLOOR_DENY };
+enum floor_effect { FLOOR_ASK, FLOOR_REFUSE, FLOOR_DENY };
 
 struct floor_finding {
     enum floor_effect effect;

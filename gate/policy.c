@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/broker.h"
 #include "gate/floor.h"
 #include "gate/lexpath.h"
 #include "gate/rule_match.h"
@@ -178,7 +179,7 @@ static const struct rule *find_excuse(const struct bench *b, const struct floor_
 static bool deny_finding(void *arg, const struct floor_finding *f)
 {
     struct bench *b = arg;
-    if (f->effect != FLOOR_DENY)
+    if (f->effect == FLOOR_ASK || (f->effect == FLOOR_REFUSE && find_excuse(b, f)))
         return true;
     AUTO_BUF struct buf name = BUF_INIT;
     finding_name(&name, b, f);
@@ -234,6 +235,22 @@ static const struct rule *rule_for_tool(const struct bench *b)
     return NULL;
 }
 
+/* The broker asks about it itself, when it is carried out. */
+static bool is_for_broker(const struct bench *b, const struct strv *argv)
+{
+    return b->subject->place->has_broker && !broker_is_call(b->subject->call) &&
+           broker_is_for(argv->v, argv->n);
+}
+
+static bool is_all_for_broker(const struct bench *b)
+{
+    const struct tool_use *use = b->subject->use;
+    for (size_t i = 0; i < use->shell.n; i++)
+        if (!is_for_broker(b, &use->shell.commands[i]))
+            return false;
+    return use->kind == TOOL_SHELL && use->shell.n > 0 && !use->shell.opaque;
+}
+
 /* The rule that allows the whole call, or the last of several that do together. */
 static const struct rule *find_allowing(const struct bench *b)
 {
@@ -243,9 +260,13 @@ static const struct rule *find_allowing(const struct bench *b)
     const struct tool_use *use = b->subject->use;
     const struct strv *paths = &b->subject->paths;
     if (use->kind == TOOL_SHELL)
-        for (size_t i = 0; i < use->shell.n; i++)
-            if (!(rule = rule_for_command(b, &use->shell.commands[i])))
+        for (size_t i = 0; i < use->shell.n; i++) {
+            const struct strv *argv = &use->shell.commands[i];
+            const struct rule *own = rule_for_command(b, argv);
+            if (!own && !is_for_broker(b, argv))
                 return NULL;
+            rule = own ? own : rule;
+        }
     if ((use->kind == TOOL_READ || use->kind == TOOL_EDIT) && !use->has_unknown_path)
         for (size_t i = 0; i < paths->n; i++)
             if (!(rule = rule_for_path(b, paths->v[i])))
@@ -283,10 +304,45 @@ static bool passes_ladder(const struct bench *b)
     return false;
 }
 
+/* What is done with a person's credentials. */
+static void judge_broker(struct bench *b)
+{
+    AUTO_BROKER_ACT struct broker_act act = BROKER_ACT_INIT;
+    const char *tool = b->subject->call->tool;
+    struct err err = ERR_INIT;
+    if (!broker_of_call(&act, b->subject->call, &err)) {
+        settle(b, VERDICT_DENY, "broker", NULL, "%s", err.text);
+        return;
+    }
+    if (judge_rules(b, RULE_DENY, VERDICT_DENY))
+        return;
+    if (broker_needs_person(&act)) {
+        settle(b, VERDICT_ASK, "broker", NULL,
+               "%s is carried out with your credentials; no rule and no rung lets it pass", tool);
+        return;
+    }
+    if (judge_rules(b, RULE_ASK, VERDICT_ASK))
+        return;
+    const struct rule *rule = find_allowing(b);
+    AUTO_BUF struct buf text = BUF_INIT;
+    if (rule)
+        rule_text(&text, rule);
+    if (rule)
+        settle(b, VERDICT_ALLOW, "rule", rule, "the rule '%s' holds here", text.ptr);
+    else
+        settle(b, VERDICT_ASK, "broker", NULL,
+               "%s is carried out with your credentials, and no rule lets it pass", tool);
+}
+
 static void judge(struct bench *b)
 {
-    if (judge_rules(b, RULE_DENY, VERDICT_DENY) || !floor_each(b->subject, deny_finding, b) ||
-        judge_rules(b, RULE_ASK, VERDICT_ASK) || !floor_each(b->subject, ask_finding, b))
+    if (judge_rules(b, RULE_DENY, VERDICT_DENY) || !floor_each(b->subject, deny_finding, b))
+        return;
+    if (is_all_for_broker(b)) {
+        settle(b, VERDICT_ALLOW, "broker", NULL, "it is asked about when it is carried out");
+        return;
+    }
+    if (judge_rules(b, RULE_ASK, VERDICT_ASK) || !floor_each(b->subject, ask_finding, b))
         return;
     const struct rule *rule = find_allowing(b);
     const char *rung = ladder_name(b->policy->ladder);
@@ -312,5 +368,8 @@ void policy_judge(struct judgement *ret, const struct policy *p, const struct ca
     AUTO_RULE_SUBJECT struct rule_subject subject;
     rule_subject_init(&subject, call, &use, place);
     struct bench b = {.policy = p, .subject = &subject, .ret = ret};
-    judge(&b);
+    if (broker_is_call(call))
+        judge_broker(&b);
+    else
+        judge(&b);
 }

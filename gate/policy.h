@@ -10,6 +10,10 @@
  * unless an allowing rule spells the thing out, a rule that allows the whole call, the ladder. A
  * subagent is judged as its parent is.
  *
+ * A call of source `broker` (broker.h) never passes by the ladder: what changes something on a server
+ * is asked whatever the rules allow, the rest passes by a rule alone. Where there is a broker, a tool
+ * call whose commands are all for it passes, so that one act is asked about once.
+ *
  * Judging is pure and does no I/O of its own: a path is compared as text after lexical
  * normalisation, and also where it really leads when the caller can tell. Both must be covered by
  * what allows, either one is enough for what asks or denies. What happens to a symbolic link
@@ -49,12 +53,13 @@ struct policy_place {
     const char *home;
     policy_resolve resolve; /* NULL: paths are compared as text alone */
     void *resolve_arg;
+    bool has_broker; /* a broker carries out what broker.h lists, and asks about it itself */
 };
 
 enum verdict { VERDICT_ALLOW, VERDICT_ASK, VERDICT_DENY };
 struct judgement {
     enum verdict verdict;
-    const char *why;  /* "ladder", "rule", "floor" (static) */
+    const char *why;  /* "ladder", "rule", "floor", "broker" (static) */
     int64_t rule;     /* id, 0: none */
     char reason[512]; /* a sentence for the person, and for the model on a denial; valid UTF-8 */
 };

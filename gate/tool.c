@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/broker.h"
 #include "gate/tool_table.h"
 #include "runner/base/mem.h"
 
@@ -236,6 +237,12 @@ void tool_use_of(struct tool_use *ret, const struct call_request *call)
     struct tool_use u = TOOL_USE_INIT;
     if (call_is_connection(call)) {
         take_connection(&u, call->args);
+        *ret = u;
+        return;
+    }
+    if (broker_is_call(call)) {
+        u.kind = TOOL_SHELL;
+        set_vector(&u, call->args, "argv");
         *ret = u;
         return;
     }
