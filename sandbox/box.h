@@ -145,6 +145,8 @@ enum box_msg_kind {
     BOX_MSG_FAILED, /* id, error: the box could not be made or its program not be exec'ed (id 0, the
                        box ends); or only the joined program `id` could not, and no exit follows */
     BOX_MSG_EXITED, /* id, status (exit code or 128+signal) */
+    BOX_MSG_EXCEEDED, /* error: what the box used too much of (memory, where no cgroup counts); it
+                         ends at once with 128+SIGKILL */
 };
 
 enum { BOX_TIMES = 24 };
@@ -166,7 +168,7 @@ struct box_msg {
     int status;
     struct layer_report report;
     struct box_times times; /* BOX_MSG_LAYERS */
-    struct err error;       /* BOX_MSG_EXEC_LISTENER without fd; BOX_MSG_FAILED: code ERR_LAYER, ERR_SYS, or ERR_NOT_FOUND (no such
+    struct err error;       /* BOX_MSG_EXEC_LISTENER without fd; BOX_MSG_EXCEEDED; BOX_MSG_FAILED: code ERR_LAYER, ERR_SYS, or ERR_NOT_FOUND (no such
                                program), ERR_REFUSED (not executable) */
 };
 

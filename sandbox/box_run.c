@@ -135,6 +135,9 @@ static bool take_message(struct run *r, struct err *err)
     case BOX_MSG_EXITED:
         r->status = msg.status;
         break;
+    case BOX_MSG_EXCEEDED:
+        buf_addf(&r->errout, "headgate: %s\n", msg.error.text);
+        break;
     case BOX_MSG_CLOSED:
         r->has_closed = true;
         break;

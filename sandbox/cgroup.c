@@ -20,7 +20,7 @@
 
 enum { CGROUP_FILE_BYTES = 64 * 1024 };
 
-static const char degraded_mechanism[] = "RLIMIT_NPROC, keeper's accounting";
+static const char degraded_mechanism[] = "RLIMIT_NPROC, memory counted by pid 1";
 static const char degraded_reason[] = "no memory and pids cgroup is delegated to this account; "
                                       "start under `systemd-run --user --scope "
                                       "-p Delegate=yes`";

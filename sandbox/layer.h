@@ -14,7 +14,7 @@ enum layer_id {
     LAYER_UTS,
     LAYER_NET,    /* network namespace with only lo */
     LAYER_CGROUP, /* cgroup namespace */
-    LAYER_LIMITS, /* memory and pids limits: cgroup, or rlimits and the keeper's accounting */
+    LAYER_LIMITS, /* memory and pids limits: cgroup, or rlimits and pid 1's accounting */
     LAYER_CAPS,   /* no capability in any set, no_new_privs */
     LAYER_LANDLOCK,
     LAYER_SECCOMP,

@@ -88,6 +88,7 @@ static void add_head(struct buf *plan, const struct box_spec *spec)
         .cols = spec->cols,
         .rows = spec->rows,
         .pids = spec->limits.pids,
+        .memory_bytes = spec->limits.memory_bytes,
         .open_files = spec->limits.open_files,
     };
     plan_begin(plan, &head);

@@ -69,6 +69,7 @@ struct plan_head {
     uint32_t flags;
     uint32_t cols, rows;
     int64_t pids, open_files; /* 0: none */
+    int64_t memory_bytes;     /* 0: none; pid 1 counts where no cgroup does */
 };
 
 struct plan_step {

@@ -246,6 +246,8 @@ static bool explain(const struct box_end *end, struct err *err)
 
 static int status_of(const struct box_end *end)
 {
+    if (end->exceeded.code != ERR_NONE)
+        cmd_exit(false, &end->exceeded); /* says it */
     if (end->failure.code == ERR_NONE)
         return end->status;
     cmd_exit(false, &end->failure);

@@ -184,6 +184,9 @@ static bool take_message(struct loop *l, struct err *err)
     case BOX_MSG_EXITED:
         l->end.status = msg.status;
         break;
+    case BOX_MSG_EXCEEDED:
+        l->end.exceeded = msg.error;
+        break;
     case BOX_MSG_CLOSED:
         l->has_closed = true;
         break;
@@ -252,7 +255,7 @@ bool box_loop_run(struct box_end *ret, const char *launcher, box_describe_fn des
         .signal_fd = -1,
         .pty_fd = -1,
         .relay = {-1, -1, -1},
-        .end = {.status = -1, .failure = ERR_INIT},
+        .end = {.status = -1, .failure = ERR_INIT, .exceeded = ERR_INIT},
     };
     l.services = box_services_new();
     l.proxy = proxy;

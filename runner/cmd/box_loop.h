@@ -15,6 +15,7 @@ struct box_proxy;
 
 struct box_end {
     int status;         /* of the command: exit code or 128+signal */
+    struct err exceeded; /* not ERR_NONE: of what it used too much; the status is that of a kill */
     struct err failure; /* not ERR_NONE: why the box could not be made, or its program not be
                            started; ERR_NOT_FOUND: none there, ERR_REFUSED: not executable */
     struct layer_report report;

@@ -33,7 +33,7 @@ static bool check_required(const struct layer_report *report, unsigned mask, str
     return true;
 }
 
-/* The escape suite. Not all contained: ERR_FAILED, after the table. */
+/* The escape suite. One that came through a layer said to be active: ERR_FAILED, after the table. */
 static bool try_escapes(const struct config *config, const char *only, bool json, struct err *err)
 {
     struct account account;

@@ -44,22 +44,25 @@ void print_escapes(struct buf *out, const struct print *p, const json_t *report)
 {
     static const char *const headers[] = {"ID", "ATTEMPT", "HELD BY", "RESULT", "TRIES", "CONTROL"};
     AUTO_PRINT_TABLE struct print_table table = PRINT_TABLE_INIT;
-    int64_t contained = 0, proven = 0, all = 0;
+    int64_t contained = 0, proven = 0, degraded = 0, untried = 0, all = 0;
     const json_t *a;
     size_t i;
     print_table_init(&table, headers, ARRAY_LEN(headers));
     json_array_foreach(jx_arr(report, "attempts"), i, a)
     {
-        bool is_held = strcmp(jx_str(a, "result", ""), "contained") == 0;
-        AUTO_FREE char *result =
-            xasprintf("%s: %s", jx_str(a, "result", "?"), jx_str(a, "got", "?"));
+        const char *kind = jx_str(a, "result", "?");
+        bool is_held = strcmp(kind, "contained") == 0;
+        bool is_degraded = strcmp(kind, "degraded") == 0, is_untried = strcmp(kind, "untried") == 0;
+        AUTO_FREE char *result = xasprintf("%s: %s", kind, jx_str(a, "got", "?"));
         all++;
+        degraded += is_degraded;
+        untried += is_untried;
         contained += is_held;
         proven += is_held && jx_bool(a, "proven", false);
         print_table_cell(&table, PRINT_BOLD, jx_str(a, "id", "?"));
         print_table_cell(&table, PRINT_PLAIN, jx_str(a, "what", ""));
         print_table_cell(&table, PRINT_PLAIN, jx_str(a, "layer", ""));
-        print_table_cell(&table, is_held ? PRINT_GREEN : PRINT_RED, result);
+        print_table_cell(&table, is_held ? PRINT_GREEN : is_degraded || is_untried ? PRINT_YELLOW : PRINT_RED, result);
         print_table_int(&table, jx_int(a, "tries", 1));
         print_table_cell(&table, PRINT_DIM, jx_str(a, "control", ""));
     }
@@ -69,4 +72,11 @@ void print_escapes(struct buf *out, const struct print *p, const json_t *report)
              "; %lld contained, of these %lld proven: the same comes through without what "
              "holds it\n",
              (long long)contained, (long long)proven);
+    if (degraded)
+        buf_addf(out,
+                 "%lld came through a layer that is degraded here, as `headgate doctor` says too\n",
+                 (long long)degraded);
+    if (untried)
+        buf_addf(out, "%lld cannot be tried here, for the reason in their row\n",
+                 (long long)untried);
 }

@@ -221,6 +221,9 @@ static void keep_on_message(void *arg, const struct box_msg *msg)
     case BOX_MSG_EXITED:
         keep_on_exited(k, msg);
         break;
+    case BOX_MSG_EXCEEDED:
+        keep_account_ops.exceeded(k, true);
+        break;
     case BOX_MSG_NONE:
     case BOX_MSG_CLOSED:
         break;

@@ -107,6 +107,7 @@ static char *make_try(struct escape_try *t, struct err *err)
     if (!stage(t, &outcome, err))
         return NULL;
     AUTO_FREE char *changed = escape_scene_changed(t->scene);
+    t->has_changed = changed != NULL;
     if (changed) {
         struct err ignored = ERR_INIT;
         char *told = xasprintf("%s, and changed %s", outcome, changed);
@@ -154,12 +155,27 @@ static char *control(char **ret_got, bool *ret_proven, const struct escape_row *
     return xstrdup("escapes");
 }
 
-/* Why an attempt may have come through: the layer is known not to be whole here. Allocated. */
+/* The layer is known not to be whole here. */
+static bool is_layer_degraded(const struct escape_row *row, const struct escape_scene *scene)
+{
+    return !row->wall && scene->report.layer[row->layer].state != LAYER_ACTIVE;
+}
+
+static const char *judge(const struct escape_try *t, const char *got)
+{
+    if (!got)
+        return "failed";
+    if (strncmp(got, ESCAPE_UNTRIED, strlen(ESCAPE_UNTRIED)) == 0)
+        return "untried";
+    if (is_held(t->row, t->scene, got))
+        return "contained";
+    return !t->has_changed && is_layer_degraded(t->row, t->scene) ? "degraded" : "escaped";
+}
+
+/* Why an attempt came through. Allocated, in place of got. */
 static char *explain(const struct escape_row *row, const struct escape_scene *scene, char *got)
 {
     const struct layer_status *layer = &scene->report.layer[row->layer];
-    if (row->wall || layer->state == LAYER_ACTIVE)
-        return got;
     char *told = xasprintf("%s; %s is %s: %s", got, layer_name(row->layer),
                            layer_state_name(layer->state), layer->reason);
     free(got);
@@ -173,22 +189,24 @@ static bool run_row(json_t *attempts, const struct escape_row *row, struct escap
     bool is_proven = false;
     AUTO_FREE char *control_got = NULL;
     AUTO_FREE char *got = make_try(&t, &err);
-    bool is_contained = got && is_held(row, scene, got);
-    if (got && !is_contained)
+    const char *result = judge(&t, got);
+    bool is_untried = strcmp(result, "untried") == 0;
+    if (strcmp(result, "degraded") == 0)
         got = explain(row, scene, got);
-    AUTO_FREE char *said = control(&control_got, &is_proven, row, scene);
+    AUTO_FREE char *said = is_untried ? xstrdup("not possible here: the attempt is not either")
+                                      : control(&control_got, &is_proven, row, scene);
     json_t *attempt = json_object();
     jx_set_str(attempt, "id", row->id);
     jx_set_str(attempt, "what", row->what);
     jx_set_str(attempt, "layer", row->wall ? row->wall : layer_name(row->layer));
-    jx_set_str(attempt, "result", is_contained ? "contained" : got ? "escaped" : "failed");
-    jx_set_str(attempt, "got", got ? got : err.text);
+    jx_set_str(attempt, "result", result);
+    jx_set_str(attempt, "got", !got ? err.text : is_untried ? got + strlen(ESCAPE_UNTRIED) : got);
     jx_set_str(attempt, "control", said);
     jx_set_str(attempt, "control_got", control_got);
     jx_set_int(attempt, "tries", row->tries ? row->tries : 1);
     jx_set_bool(attempt, "proven", is_proven);
     json_array_append_new(attempts, attempt);
-    return is_contained;
+    return strcmp(result, "escaped") != 0 && strcmp(result, "failed") != 0;
 }
 
 /* "N01" means each of its letters. */

@@ -7,9 +7,11 @@
  * in try_*.c (part of the launcher, since nothing else is sure to be in a box). Rows that need more
  * than a box around them have a stage of their own, also from outside this folder.
  *
- * An attempt is `contained` when its outcome is one of those and nothing outside changed. A control
- * proves the attempt when it comes out otherwise; where the kernel refuses it without the layer
- * too, that is said and the attempt counts as contained but not as proven.
+ * An attempt is `contained` when its outcome is one of those and nothing outside changed, else
+ * `escaped`; it is `degraded` when it came through a layer of which this host has less than the
+ * whole, as the layer's own line says; and `untried` where it cannot be made here, with the reason.
+ * A control proves the attempt when it comes out otherwise; where the kernel refuses it without the
+ * layer too, that is said and the attempt counts as contained but not as proven.
  *
  * Blocks; single-threaded. Everything that is made lies in one folder of TMPDIR and is gone
  * afterwards; traffic stays on the loopback interface.
@@ -35,8 +37,11 @@ struct escape_try {
     struct escape_scene *scene;
     unsigned without; /* layers left out of every box of this try */
     bool is_control, on_host;
+    bool has_changed; /* something of the host */
 };
 
+/* What an outcome begins with when the try cannot be made on this host; the reason follows. */
+#define ESCAPE_UNTRIED "untried: "
 /* Make the try; *ret_outcome is what came of it, allocated. False only if it could not be made. */
 typedef bool (*escape_stage_fn)(struct escape_try *t, char **ret_outcome, struct err *err);
 /* Add to the box of a try what a row needs in it. */
@@ -82,8 +87,8 @@ bool escape_plain(struct escape_try *t, char **ret_outcome, struct err *err) WAR
 
 /* Make the attempts of a family and their controls, and append for each to *attempts
  * {"id","what","layer","result","got","control","control_got","tries","proven"}. result: contained,
- * escaped, failed (it could not be made: `got` is why). only: ids, with or without their letter;
- * empty: all. True when all that were made are contained. */
+ * degraded, untried, escaped, failed (it could not be made: `got` is why). only: ids, with or
+ * without their letter; empty: all. True when none escaped and none failed. */
 bool escape_run(json_t *attempts, const struct escape_rows *rows, struct escape_scene *scene,
                 const struct strv *only);
 /* How many of them `only` means. Pure. */

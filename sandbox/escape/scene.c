@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <mqueue.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -242,6 +244,11 @@ static bool open_sockets(struct escape_scene *s, struct err *err)
     escape_scene_value(s, "abstract", name);
     strv_pushf(&s->env, "SSH_AUTH_SOCK=%s", path);
     strv_pushf(&s->env, "DBUS_SESSION_BUS_ADDRESS=unix:path=%s", path);
+    strv_pushf(&s->env, "TMUX=%s,1,0", path);
+    strv_pushf(&s->env, "VSCODE_IPC_HOOK_CLI=%s", path);
+    strv_pushf(&s->env, "WAYLAND_DISPLAY=%s", path);
+    strv_pushf(&s->env, "GPG_AGENT_INFO=%s:1:1", path);
+    strv_pushf(&s->env, "PULSE_SERVER=unix:%s", path);
     strv_push(&s->env, "HEADGATE_SECRET_TOKEN=secret");
     strv_push(&s->env, "PATH=/usr/local/bin:/usr/bin:/bin");
     return true;
@@ -255,7 +262,15 @@ static bool open_memory(struct escape_scene *s, struct err *err)
         s->shm_id = shmget((key_t)key, SHM_BYTES, IPC_CREAT | IPC_EXCL | 0666);
     }
     set_number(s, "shm", key);
-    return s->shm_id >= 0 || err_sys(err, errno, "cannot create a shared memory segment");
+    if (s->shm_id < 0)
+        return err_sys(err, errno, "cannot create a shared memory segment");
+    s->memory_name = xasprintf("/%s", strv_env_get(&s->values, "abstract"));
+    AUTO_FD int fd = shm_open(s->memory_name, O_RDWR | O_CREAT, 0666);
+    mqd_t queue = mq_open(s->memory_name, O_RDWR | O_CREAT | O_CLOEXEC, 0666, NULL);
+    if (fd < 0 || fchmod(fd, 0666) != 0 || queue == (mqd_t)-1 || fchmod(queue, 0666) != 0)
+        return err_sys(err, errno, "cannot create memory of this host's own");
+    mq_close(queue);
+    return true;
 }
 
 static bool open_terminal(struct escape_scene *s, struct err *err)
@@ -329,6 +344,11 @@ void escape_scene_release(struct escape_scene *s)
         waitpid(s->victim_pid, NULL, 0);
     if (s->shm_id >= 0)
         shmctl(s->shm_id, IPC_RMID, NULL);
+    if (s->memory_name) {
+        shm_unlink(s->memory_name);
+        mq_unlink(s->memory_name);
+    }
+    free(s->memory_name);
     if (s->dir)
         (void)!fs_remove_tree(AT_FDCWD, s->dir, &ignored);
     free(s->dir);

@@ -25,6 +25,7 @@ struct escape_scene {
     int victim_fd;      /* its life: it ends with this */
     int tcp_fd, udp_fd, socket_fd, abstract_fd, pty_fd;
     int shm_id;
+    char *memory_name;          /* of shm_open(3) and mq_open(3) */
     void *world;                /* of rows that are not of this folder; borrowed */
     struct layer_report report; /* of the last box */
     struct buf marks;           /* the host files as they were made */

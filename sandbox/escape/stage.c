@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -19,7 +20,7 @@
 #include "runner/base/mem.h"
 #include "sandbox/escape/live.h"
 
-enum { LOCK_TIMEOUT_MS = 5000, CONTROL_TIMEOUT_MS = 300, NAP_NS = 2000000 };
+enum { LOCK_TIMEOUT_MS = 5000, CONTROL_TIMEOUT_MS = 300, NAP_NS = 2000000, MOUNTS_MAX = 1 << 22 };
 
 static bool find_port(int *ret, struct err *err)
 {
@@ -67,6 +68,35 @@ bool stage_sibling(struct escape_try *t, char **ret_outcome, struct err *err)
     AUTO_FREE char *pid = xasprintf("%d", (int)live.child.pid);
     escape_scene_value(t->scene, "sibling", pid);
     return escape_plain(t, ret_outcome, err);
+}
+
+bool stage_untried(struct escape_try *t, char **ret_outcome, struct err *err)
+{
+    (void)err;
+    *ret_outcome = xasprintf(ESCAPE_UNTRIED "%s", t->row->why);
+    return true;
+}
+
+bool stage_end_all(struct escape_try *t, char **ret_outcome, struct err *err)
+{
+    AUTO_FREE char *said = NULL;
+    if (!escape_plain(t, &said, err))
+        return false;
+    bool is_alive = waitpid(t->scene->victim_pid, NULL, WNOHANG) == 0;
+    *ret_outcome = xstrdup(is_alive ? "all outside live" : "ended");
+    return true;
+}
+
+bool stage_mounts_left(struct escape_try *t, char **ret_outcome, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_FREE char *said = NULL;
+    if (!stage_supervisor_killed(t, &said, err) ||
+        !fs_read_file(&text, AT_FDCWD, "/proc/self/mountinfo", MOUNTS_MAX, err))
+        return false;
+    const char *left = strstr(text.ptr, t->scene->dir);
+    *ret_outcome = left ? xstrndup(left, strcspn(left, " \n")) : xstrdup("none");
+    return true;
 }
 
 bool stage_descriptor(struct escape_try *t, char **ret_outcome, struct err *err)

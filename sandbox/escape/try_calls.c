@@ -1,5 +1,6 @@
 #include "sandbox/launch/probe.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/keyctl.h>
@@ -209,9 +210,50 @@ static int try_i386_exec(const char *unused)
                      : "memory", "r8", "r9", "r10", "r11");
     return result < 0 ? (int)-result : 0;
 }
+
+/* A whole program of the 32-bit ABI: exit(0). */
+static int run_elf32(const char *path)
+{
+    static const struct {
+        Elf32_Ehdr head;
+        Elf32_Phdr part;
+        unsigned char code[9];
+    } program = {
+        .head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS32, ELFDATA2LSB,
+                             EV_CURRENT},
+                 .e_type = ET_EXEC,
+                 .e_machine = EM_386,
+                 .e_version = EV_CURRENT,
+                 .e_entry = 0x08048000 + sizeof(Elf32_Ehdr) + sizeof(Elf32_Phdr),
+                 .e_phoff = sizeof(Elf32_Ehdr),
+                 .e_ehsize = sizeof(Elf32_Ehdr),
+                 .e_phentsize = sizeof(Elf32_Phdr),
+                 .e_phnum = 1},
+        .part = {.p_type = PT_LOAD,
+                 .p_vaddr = 0x08048000,
+                 .p_filesz = sizeof(program),
+                 .p_memsz = sizeof(program),
+                 .p_flags = PF_R | PF_X,
+                 .p_align = 0x1000},
+        .code = {0xb8, 1, 0, 0, 0, 0x31, 0xdb, 0xcd, 0x80},
+    };
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+    if (fd < 0 || write(fd, &program, sizeof(program)) < 0)
+        return errno;
+    close(fd); /* what is open to write is not executed */
+    execl(path, path, (char *)NULL);
+    return errno;
+}
 #endif
 
+/* A call by its number, with arguments that are good for nothing. */
+static int try_number(const char *number)
+{
+    return syscall(atol(number), -1L, -1L, -1L, -1L, -1L, -1L) < 0 ? errno : 0;
+}
+
 const struct probe_attempt probe_escape_calls[] = {
+    {"call", try_number},
     {"request-key", try_request_key},
     {"line-discipline", try_line_discipline},
     {"attach-child", try_attach_child},
@@ -235,6 +277,7 @@ const struct probe_attempt probe_escape_calls[] = {
     {"ldt", try_ldt},
     {"ports", try_ports},
     {"i386-exec", try_i386_exec},
+    {"elf32", run_elf32},
 #endif
     {NULL, NULL},
 };

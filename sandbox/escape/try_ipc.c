@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <mqueue.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -39,14 +40,78 @@ static int connect_socket(const char *path)
     return fd < 0 ? errno : from(connect(fd, (struct sockaddr *)&address, sizeof(address)));
 }
 
+/* Any of several. */
+static int connect_any(const char *paths)
+{
+    AUTO_FREE char *list = xstrdup(paths);
+    int why = ENOENT;
+    for (char *rest = list, *path; why != 0 && (path = strsep(&rest, " "));)
+        why = connect_socket(path);
+    return why;
+}
+
+/* "LINK SOCKET": by a name made in a folder that is ours. */
+static int connect_by(const char *argument, int (*make)(const char *, const char *))
+{
+    char path[108];
+    const char *target = strchr(argument, ' ');
+    if (!target || sscanf(argument, "%107s", path) != 1)
+        return EINVAL;
+    if (make(target + 1, path) != 0)
+        return errno;
+    int why = connect_socket(path);
+    unlink(path);
+    return why;
+}
+
+static int connect_by_link(const char *argument)
+{
+    return connect_by(argument, symlink);
+}
+
+static int connect_by_hard_link(const char *argument)
+{
+    return connect_by(argument, link);
+}
+
 /* The socket that a variable of the environment names, as a client of its daemon would. */
 static int connect_named(const char *variable)
 {
     const char *value = getenv(variable);
-    if (!value)
-        return ENOENT;
-    const char *path = strchr(value, '/');
-    return path ? connect_socket(path) : EINVAL;
+    const char *path = value ? strchr(value, '/') : NULL;
+    if (!path)
+        return value ? EINVAL : ENOENT;
+    AUTO_FREE char *only = xstrndup(path, strcspn(path, ",:"));
+    return connect_socket(only);
+}
+
+/* A folder that whoever listens on the abstract socket gives away, and a file made in it. */
+static int receive_folder(const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char c, control[CMSG_SPACE(sizeof(int))];
+    struct iovec part = {&c, 1};
+    struct msghdr head = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+    int folder = -1;
+    snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s", name);
+    AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 ||
+        connect(fd, (struct sockaddr *)&address,
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))) != 0 ||
+        recvmsg(fd, &head, 0) != 1)
+        return errno;
+    const struct cmsghdr *got = CMSG_FIRSTHDR(&head);
+    if (got)
+        memcpy(&folder, CMSG_DATA(got), sizeof(folder));
+    return from(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+/* Every process that a signal reaches, and this one's own parent is one of them. */
+static int end_all(const char *unused)
+{
+    (void)unused;
+    return from(kill(-1, SIGKILL));
 }
 
 static int has_variable(const char *name)
@@ -140,7 +205,8 @@ static int listen_on(const char *port)
     return from(listen(fd, 1));
 }
 
-static bool open_all(const char *name, const char *port, key_t key)
+/* Returns what listens on the abstract socket; negative: it could not all be had. */
+static int open_all(const char *name, const char *port, key_t key)
 {
     struct sockaddr_un abstract = {.sun_family = AF_UNIX};
     struct sockaddr_in address = loopback(port);
@@ -151,14 +217,33 @@ static bool open_all(const char *name, const char *port, key_t key)
         bind(local, (struct sockaddr *)&abstract,
              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))) != 0 ||
         listen(local, 16) != 0)
-        return false;
+        return -1;
     snprintf(path, sizeof(path), "/tmp/%s", name);
     AUTO_FD int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     snprintf(path, sizeof(path), "/%s", name);
     AUTO_FD int memory = shm_open(path, O_RDWR | O_CREAT, 0666);
     mq_open(path, O_RDWR | O_CREAT, 0666, NULL); /* not with Landlock: it lies in no folder */
-    return file >= 0 && memory >= 0 && shmget(key, 4096, IPC_CREAT | 0666) >= 0 &&
-           semget(key, 1, IPC_CREAT | 0666) >= 0 && msgget(key, IPC_CREAT | 0666) >= 0;
+    bool is_all = file >= 0 && memory >= 0 && shmget(key, 4096, IPC_CREAT | 0666) >= 0 &&
+                  semget(key, 1, IPC_CREAT | 0666) >= 0 && msgget(key, IPC_CREAT | 0666) >= 0;
+    return is_all ? local : -1;
+}
+
+/* To whoever connects: a folder. */
+static void give_folder(int listening_fd)
+{
+    char c = 0, control[CMSG_SPACE(sizeof(int))] = {0};
+    struct iovec part = {&c, 1};
+    struct msghdr head = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+    struct cmsghdr *given = CMSG_FIRSTHDR(&head);
+    AUTO_FD int folder = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_FD int fd = accept4(listening_fd, NULL, NULL, SOCK_CLOEXEC);
+    given->cmsg_level = SOL_SOCKET;
+    given->cmsg_type = SCM_RIGHTS;
+    given->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(given), &folder, sizeof(folder));
+    while (sendmsg(fd, &head, MSG_NOSIGNAL) < 0 && errno == EINTR)
+        continue;
 }
 
 static void remove_all(const char *name, key_t key)
@@ -181,15 +266,22 @@ static int hold(const char *argument)
     char name[64] = "", port[16] = "", c;
     long key = 0;
     bool is_rich = sscanf(argument, "%63s %15s %ld", name, port, &key) == 3;
-    if (is_rich && !open_all(name, port, (key_t)key)) {
+    int listening_fd = is_rich ? open_all(name, port, (key_t)key) : -1;
+    if (is_rich && listening_fd < 0) {
         int why = errno;
         remove_all(name, (key_t)key);
         return why;
     }
     puts("ready");
     fflush(stdout);
-    while (read(STDIN_FILENO, &c, 1) > 0)
-        continue;
+    struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                           {.fd = listening_fd, .events = POLLIN}};
+    while (poll(fds, ARRAY_LEN(fds), -1) > 0) {
+        if (fds[1].revents)
+            give_folder(listening_fd);
+        if (fds[0].revents && read(STDIN_FILENO, &c, 1) <= 0)
+            break;
+    }
     if (is_rich)
         remove_all(name, (key_t)key);
     return PROBE_PRINTED;
@@ -197,7 +289,12 @@ static int hold(const char *argument)
 
 const struct probe_attempt probe_ipc[] = {
     {"connect-socket", connect_socket},
+    {"connect-any", connect_any},
+    {"connect-by-link", connect_by_link},
+    {"connect-by-hard-link", connect_by_hard_link},
     {"connect-named", connect_named},
+    {"receive-folder", receive_folder},
+    {"end-all", end_all},
     {"variable", has_variable},
     {"queue", read_queue},
     {"semaphores", find_semaphores},

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -9,10 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "runner/base/mem.h"
@@ -47,6 +51,14 @@ static int open_many(const char *count)
 {
     for (int i = atoi(count); i > 0; i--)
         if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0)
+            return errno;
+    return 0;
+}
+
+static int watch_often(const char *count)
+{
+    for (int i = atoi(count); i > 0; i--)
+        if (inotify_init1(IN_CLOEXEC) < 0)
             return errno;
     return 0;
 }
@@ -225,14 +237,28 @@ static int become_root(const char *unused)
     return from(setuid(0));
 }
 
-/* A file whose mode asks for another account's rights. */
+/* A program whose mode asks for its owner's rights, on a mount where that counts. */
 static int make_setuid(const char *path)
 {
+    struct statvfs fs;
     AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
-    struct stat st;
-    if (fd < 0 || fchmod(fd, 04755) != 0 || fstat(fd, &st) != 0)
+    if (fd < 0 || fchmod(fd, 04755) != 0 || fstatvfs(fd, &fs) != 0 || unlink(path) != 0)
         return errno;
-    return unlink(path) == 0 && st.st_mode & S_ISUID ? 0 : EPERM;
+    return fs.f_flag & ST_NOSUID ? EPERM : 0;
+}
+
+/* A program with capabilities of its own (capabilities(7): version 3, of this account's root). */
+static int give_capabilities(const char *path)
+{
+    AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+    const struct vfs_ns_cap_data caps = {.magic_etc = VFS_CAP_REVISION_3 | VFS_CAP_FLAGS_EFFECTIVE,
+                                         .data = {{.permitted = 1U << CAP_SYS_ADMIN}},
+                                         .rootid = geteuid()};
+    if (fd < 0)
+        return errno;
+    int why = from(fsetxattr(fd, "security.capability", &caps, sizeof(caps), 0));
+    unlink(path);
+    return why;
 }
 
 /* As a shell does it, quietly. */
@@ -265,9 +291,15 @@ static int append_once(const char *path)
     return fd < 0 ? errno : from(write(fd, "escaped\n", 8));
 }
 
-/* A new file, which stays. */
+/* A new file, which stays, with the folders above it. */
 static int plant(const char *path)
 {
+    AUTO_FREE char *folder = xstrdup(path);
+    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(folder, 0777);
+        *slash = '/';
+    }
     AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     return from(fd);
 }
@@ -302,6 +334,7 @@ static int exchange_often(const char *argument)
 const struct probe_attempt probe_life[] = {
     {"fill", fill_disk},
     {"files", open_many},
+    {"inotify", watch_often},
     {"threads", start_threads},
     {"stay", stay},
     {"leave-daemon", leave_daemon},
@@ -309,6 +342,7 @@ const struct probe_attempt probe_life[] = {
     {"euid", effective_user},
     {"setuid-zero", become_root},
     {"make-setuid", make_setuid},
+    {"capabilities", give_capabilities},
     {"sh", run_script},
     {"plant", plant},
     {"append-loop", append_often},

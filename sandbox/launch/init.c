@@ -12,6 +12,7 @@
 
 #include "runner/base/mem.h"
 #include "sandbox/launch/job.h"
+#include "sandbox/launch/memory.h"
 
 /*
  * pid 1: waits for the go, starts the agent, reaps every orphan, starts joined processes, passes
@@ -25,6 +26,7 @@ enum { JOBS = 64, KILLED = 128 + SIGKILL };
 
 struct init {
     struct launch *l;
+    struct memory memory;
     int signal_fd;
     struct job jobs[JOBS];  /* [0]: the agent */
     char program[JOBS][64]; /* for messages */
@@ -220,6 +222,16 @@ static void take_signal(struct init *in)
     reap(in);
 }
 
+static void check_memory(struct init *in)
+{
+    struct err err = ERR_INIT;
+    if (!memory_is_over(&in->memory, &err))
+        return;
+    const struct wire_msg msg = {.kind = BOX_MSG_EXCEEDED, .error = err};
+    launch_send(in->l->ctl_fd, &msg, -1);
+    finish(in, KILLED);
+}
+
 static int open_signals(void)
 {
     sigset_t all;
@@ -232,6 +244,8 @@ void init_run(struct launch *l)
 {
     static struct init in;
     in = (struct init){.l = l, .signal_fd = open_signals()};
+    if (is_init() && l->report.layer[LAYER_LIMITS].state == LAYER_DEGRADED)
+        memory_count(&in.memory, l->plan.head->memory_bytes);
     for (size_t i = 0; i < JOBS; i++)
         in.jobs[i].exec_fd = -1;
     if (in.signal_fd < 0)
@@ -243,8 +257,9 @@ void init_run(struct launch *l)
         };
         for (size_t i = 0; i < JOBS; i++)
             fds[2 + i] = (struct pollfd){.fd = in.jobs[i].exec_fd, .events = POLLIN};
-        if (poll(fds, ARRAY_LEN(fds), -1) < 0)
+        if (poll(fds, ARRAY_LEN(fds), memory_wait_ms(&in.memory)) < 0)
             continue;
+        check_memory(&in);
         for (size_t i = 0; i < JOBS; i++)
             if (fds[2 + i].revents)
                 settle_exec(&in, &in.jobs[i]);

@@ -17,6 +17,7 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -208,6 +209,21 @@ static int touch_memory(const char *mebibytes)
     if (memory == MAP_FAILED)
         return errno;
     memset(memory, 1, size);
+    sleep(1); /* where it is counted now and then, it is kept until then */
+    return 0;
+}
+
+/* Of no process: a file in memory that nobody maps. */
+static int fill_memory_file(const char *mebibytes)
+{
+    static char chunk[1 << 20];
+    AUTO_FD int fd = (int)syscall(SYS_memfd_create, "headgate-escape", 0);
+    if (fd < 0)
+        return errno;
+    memset(chunk, 1, sizeof(chunk));
+    for (int i = atoi(mebibytes); i > 0; i--)
+        if (write(fd, chunk, sizeof(chunk)) < 0)
+            return errno;
     return 0;
 }
 
@@ -277,6 +293,7 @@ const struct probe_attempt probe_views[] = {
     {"cgroup", cgroup_path},
     {"children", start_children},
     {"memory", touch_memory},
+    {"memory-file", fill_memory_file},
     {"status", status_fields},
     {"descriptors", open_files},
     {"tty", is_terminal},

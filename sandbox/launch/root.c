@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -323,19 +324,46 @@ static bool enter_new_root(const char *root, struct err *err)
     return true;
 }
 
+/* What one box may have of what the kernel counts for the person outside as well: her editor would
+ * go without. Zero where the kernel has no such limit. */
+static long share_of(const char *proc, const char *limit)
+{
+    enum { SHARE = 4, LEAST = 16 };
+    char path[PATH_MAX], text[32] = "";
+    snprintf(path, sizeof(path), "%s/sys/%s", proc, limit);
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+        return 0;
+    long share = strtol(text, NULL, 10) / SHARE;
+    return share > LEAST ? share : LEAST;
+}
+
 /* Per user namespace; no nested one can be made after this, by whatever call (namespaces(7)).
  * Written through the box's own procfs, which apply_proc makes read-only later: a container's may
  * be read-only already. */
-static bool forbid_namespaces(const struct launch *l, const char *root, struct err *err)
+static bool limit_namespace(const struct launch *l, const char *root, struct err *err)
 {
-    char path[PATH_MAX];
+    static const struct {
+        const char *name, *share_of; /* NULL: none at all */
+    } limits[] = {
+        {"max_user_namespaces", NULL},
+        {"max_inotify_instances", "fs/inotify/max_user_instances"},
+        {"max_inotify_watches", "fs/inotify/max_user_watches"},
+    };
+    char proc[PATH_MAX], path[PATH_MAX + 64], text[32];
     if (!launch_has(l, LAYER_LIMITS))
         return true;
-    snprintf(path, sizeof(path), "%s/proc/sys/user/max_user_namespaces",
-             launch_has(l, LAYER_PID) ? root : "");
-    AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || write(fd, "0", 1) != 1)
-        return err_sys(err, errno, "cannot forbid nested user namespaces");
+    snprintf(proc, sizeof(proc), "%s/proc", launch_has(l, LAYER_PID) ? root : "");
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+        long most = limits[i].share_of ? share_of(proc, limits[i].share_of) : 0;
+        if (limits[i].share_of && most == 0)
+            continue;
+        int len = snprintf(text, sizeof(text), "%ld", most);
+        snprintf(path, sizeof(path), "%s/sys/user/%s", proc, limits[i].name);
+        AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0 || write(fd, text, (size_t)len) != len)
+            return err_sys(err, errno, "cannot set the box's own user.%s", limits[i].name);
+    }
     return true;
 }
 
@@ -349,7 +377,7 @@ bool root_build(struct launch *l, struct err *err)
         return false;
     if (has_root && !mount_new_root(&root, err))
         return false;
-    if (!mount_proc(l, root, err) || !forbid_namespaces(l, root, err) ||
+    if (!mount_proc(l, root, err) || !limit_namespace(l, root, err) ||
         (has_root && !enter_new_root(root, err)))
         return false;
     launch_mark(l, "new root, procfs");

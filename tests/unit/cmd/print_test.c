@@ -373,15 +373,22 @@ static void prints_escapes(void **state)
         parse("{\"attempts\":[{\"id\":\"N01a\",\"what\":\"a user namespace\",\"layer\":\"seccomp\","
               "\"result\":\"contained\",\"got\":\"EPERM\",\"control\":\"escapes\",\"tries\":1,"
               "\"proven\":true},{\"id\":\"W01a\",\"what\":\"a port\",\"layer\":\"net\",\"result\":"
-              "\"escaped\",\"got\":\"ok\",\"control\":\"escapes\",\"tries\":20,\"proven\":true}]}");
+              "\"escaped\",\"got\":\"ok\",\"control\":\"escapes\",\"tries\":20,\"proven\":true},"
+              "{\"id\":\"L05c\",\"what\":\"memory\",\"layer\":\"limits\",\"result\":\"degraded\",\"got\":"
+              "\"ok\",\"control\":\"escapes\",\"tries\":1,\"proven\":true},{\"id\":\"L08d\",\"what\":\"sleep\","
+              "\"layer\":\"pid\",\"result\":\"untried\",\"got\":\"why\",\"control\":\"\",\"tries\":1}]}");
     AUTO_BUF struct buf out = BUF_INIT;
     print_escapes(&out, &narrow, report);
     assert_string_equal(
         out.ptr, "ID    ATTEMPT           HELD BY  RESULT            TRIES  CONTROL\n"
                  "N01a  a user namespace  seccomp  contained: EPERM  1      escapes\n"
                  "W01a  a port            net      escaped: ok       20     escapes\n"
-                 "2 attempts; 1 contained, of these 1 proven: the same comes through without what "
-                 "holds it\n");
+                 "L05c  memory            limits   degraded: ok      1      escapes\n"
+                 "L08d  sleep             pid      untried: why      1\n"
+                 "4 attempts; 1 contained, of these 1 proven: the same comes through without what "
+                 "holds it\n"
+                 "1 came through a layer that is degraded here, as `headgate doctor` says too\n"
+                 "1 cannot be tried here, for the reason in their row\n");
 }
 
 int main(void)

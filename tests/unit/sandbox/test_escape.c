@@ -1,6 +1,7 @@
 #include "tests/unit/sandbox/boxtest.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -122,6 +123,51 @@ static void a_changed_file_of_the_host_is_an_escape(void **state)
     assert_null(changed); /* made anew for the next */
 }
 
+/* As on a host that has less of the layer than the whole. */
+static bool come_through_what_is_degraded(struct escape_try *t, char **ret_outcome, struct err *err)
+{
+    (void)err;
+    struct layer_status *net = &t->scene->report.layer[LAYER_NET];
+    net->state = t->is_control ? LAYER_ACTIVE : LAYER_DEGRADED;
+    snprintf(net->reason, sizeof(net->reason), "for a reason");
+    *ret_outcome = xstrdup("ok");
+    return true;
+}
+
+static bool say_that_it_cannot(struct escape_try *t, char **ret_outcome, struct err *err)
+{
+    (void)t;
+    (void)err;
+    *ret_outcome = xstrdup(ESCAPE_UNTRIED "no such thing here");
+    return true;
+}
+
+static void degraded_and_untried_are_neither_contained_nor_failures(void **state)
+{
+    (void)state;
+    bool all;
+    AUTO_ESCAPE_SCENE struct escape_scene scene = ESCAPE_SCENE_INIT;
+    const struct escape_row degraded = {.id = "T06",
+                                        .what = "",
+                                        .word = "",
+                                        .held = "EPERM",
+                                        .layer = LAYER_NET,
+                                        .stage = come_through_what_is_degraded};
+    struct escape_row untried = degraded, walled = degraded;
+    untried.stage = say_that_it_cannot;
+    walled.wall = "another wall";
+    set_scene(&scene);
+    AUTO_JSON json_t *first = run_one(&scene, &degraded, &all);
+    assert_true(all);
+    expect(first, "degraded", "ok; net is degraded: for a reason", true);
+    AUTO_JSON json_t *second = run_one(&scene, &untried, &all);
+    assert_true(all);
+    expect(second, "untried", "no such thing here", false);
+    AUTO_JSON json_t *third = run_one(&scene, &walled, &all);
+    assert_false(all);
+    expect(third, "escaped", "ok", true);
+}
+
 static void what_could_not_be_tried_is_not_contained(void **state)
 {
     (void)state;
@@ -177,6 +223,7 @@ int main(void)
         cmocka_unit_test(what_comes_through_is_told),
         cmocka_unit_test(a_control_that_is_refused_too_proves_nothing),
         cmocka_unit_test(a_changed_file_of_the_host_is_an_escape),
+        cmocka_unit_test(degraded_and_untried_are_neither_contained_nor_failures),
         cmocka_unit_test(what_could_not_be_tried_is_not_contained),
         cmocka_unit_test(ids_are_chosen_with_and_without_their_letter),
         cmocka_unit_test(nothing_is_left_behind)};
