@@ -58,6 +58,10 @@ struct box_limits {
 struct box_spec {
     struct strv argv; /* argv[0] is looked up in PATH of env, inside */
     struct strv env;  /* the whole environment of the agent; its umask is 022 */
+    struct strv setup; /* a command that runs in the box before argv, which starts only when it
+                          succeeded; empty: none */
+    struct strv setup_env; /* variables that only setup has, over env: secrets. With any, what setup
+                              leaves running is ended before argv starts */
     char *cwd;        /* inside */
     uid_t uid;        /* whom the box runs as; the caller's own unless the caller is root */
     gid_t gid;
@@ -141,7 +145,8 @@ enum box_msg_kind {
     BOX_MSG_EXEC_LISTENER, /* fd: seccomp(2) notifications of every exec in the box, once and before
                               BOX_MSG_LAYERS; -1: there are none, for the reason in error. status:
                               1 when a received notification outlives all but fatal signals */
-    BOX_MSG_STARTED,  /* id: the agent, or the joined program, was exec'ed */
+    BOX_MSG_STARTED,  /* id: the agent, or the joined program, was exec'ed; with a set-up, that */
+    BOX_MSG_SET_UP,   /* the set-up succeeded; the agent waits for another box_go */
     BOX_MSG_FAILED, /* id, error: the box could not be made or its program not be exec'ed (id 0, the
                        box ends); or only the joined program `id` could not, and no exit follows */
     BOX_MSG_EXITED, /* id, status (exit code or 128+signal) */

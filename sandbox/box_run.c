@@ -128,6 +128,8 @@ static bool take_message(struct run *r, struct err *err)
     case BOX_MSG_LAYERS:
         r->report = msg.report;
         return box_go(r->child.ctl_fd, err);
+    case BOX_MSG_SET_UP:
+        return box_go(r->child.ctl_fd, err);
     case BOX_MSG_FAILED:
         r->has_failed = true;
         r->failure = msg.error;

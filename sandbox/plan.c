@@ -237,6 +237,10 @@ bool box_plan(struct buf *ret_plan, const struct box_spec *spec, struct err *err
         return false;
     plan_add(&plan, PLAN_HOSTNAME, 0, spec->hostname ? spec->hostname : "box", NULL);
     add_program(&plan, &spec->argv, &spec->env, spec->cwd);
+    for (size_t i = 0; i < spec->setup.n; i++)
+        plan_add(&plan, PLAN_SETUP_ARG, 0, spec->setup.v[i], NULL);
+    for (size_t i = 0; i < spec->setup_env.n; i++)
+        plan_add(&plan, PLAN_SETUP_ENV, 0, spec->setup_env.v[i], NULL);
     if (plan.len > PLAN_MAX_BYTES)
         return err_set(err, ERR_LIMIT, "the environment and arguments of the box are too large");
     buf_release(ret_plan);

@@ -43,6 +43,8 @@ enum plan_kind {
     PLAN_CWD,
     PLAN_ARG,
     PLAN_ENV,
+    PLAN_SETUP_ARG, /* the command that runs, and succeeds, before the program */
+    PLAN_SETUP_ENV, /* variables that it alone has: secrets */
     PLAN_KIND_COUNT
 };
 
@@ -94,6 +96,8 @@ struct plan {
  */
 bool plan_map(struct plan *ret, int fd, struct err *err) WARN_UNUSED;
 void plan_unmap(struct plan *plan);
+/* Overwrite the texts of every step of this kind, in this process's own copy of the plan. */
+bool plan_forget(const struct plan *plan, enum plan_kind kind, struct err *err) WARN_UNUSED;
 /* Iterate: the first step for prev NULL, NULL at the end. */
 const struct plan_step *plan_next(const struct plan *plan, const struct plan_step *prev);
 /* Text i (< n_texts) of a step; borrowed from the mapping. */

@@ -14,7 +14,8 @@ static const uint8_t text_count[PLAN_KIND_COUNT] = {
     [PLAN_TMPFS] = 2,  [PLAN_PROC] = 1,  [PLAN_DEVPTS] = 1,   [PLAN_OVERLAY] = 5,
     [PLAN_MASK] = 1,   [PLAN_FREEZE] = 1, [PLAN_ALLOW] = 1, [PLAN_CGROUP] = 2,   [PLAN_CGROUP_SET] = 2,
     [PLAN_LIMITS] = 2, [PLAN_PORT] = 1,  [PLAN_HOSTNAME] = 1, [PLAN_CWD] = 1,
-    [PLAN_ARG] = 1,    [PLAN_ENV] = 1};
+    [PLAN_ARG] = 1,    [PLAN_ENV] = 1,
+    [PLAN_SETUP_ARG] = 1, [PLAN_SETUP_ENV] = 1};
 
 /* The head may lie at any address of a growing buffer, so it is patched by copying. */
 static void set_size(struct buf *plan)
@@ -116,6 +117,20 @@ void plan_unmap(struct plan *plan)
     if (plan->head)
         munmap((void *)(uintptr_t)plan->head, plan->size_bytes);
     plan->head = NULL;
+}
+
+bool plan_forget(const struct plan *plan, enum plan_kind kind, struct err *err)
+{
+    void *bytes = (void *)(uintptr_t)plan->head;
+    const struct plan_step *step = NULL;
+    if (mprotect(bytes, plan->size_bytes, PROT_READ | PROT_WRITE) != 0)
+        return err_sys(err, errno, "cannot forget a part of the plan");
+    while ((step = plan_next(plan, step)))
+        if (step->kind == (uint32_t)kind)
+            explicit_bzero((void *)(uintptr_t)(step + 1), step->size_bytes - sizeof(*step));
+    if (mprotect(bytes, plan->size_bytes, PROT_READ) != 0)
+        return err_sys(err, errno, "cannot protect the plan");
+    return true;
 }
 
 const struct plan_step *plan_next(const struct plan *plan, const struct plan_step *prev)

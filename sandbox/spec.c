@@ -11,6 +11,8 @@ void box_spec_init(struct box_spec *spec)
     *spec = (struct box_spec){
         .argv = STRV_INIT,
         .env = STRV_INIT,
+        .setup = STRV_INIT,
+        .setup_env = STRV_INIT,
         .hidden = STRV_INIT,
         .masks = STRV_INIT,
         .frozen = STRV_INIT,
@@ -24,6 +26,8 @@ void box_spec_release(struct box_spec *spec)
 {
     strv_release(&spec->argv);
     strv_release(&spec->env);
+    strv_release(&spec->setup);
+    strv_release(&spec->setup_env);
     strv_release(&spec->hidden);
     strv_release(&spec->masks);
     strv_release(&spec->frozen);

@@ -46,6 +46,7 @@ struct attempt_spec {
     struct strv mask;     /* paths that are covered; one in the repository is that of the worktree */
     char *require;        /* layer list or NULL */
     char *setup;          /* a set-up command that was consented to, run in the box first; NULL: none */
+    struct strv secrets;  /* NAME=VALUE that only the set-up command gets */
 };
 #define ATTEMPT_SPEC_INIT {0}
 void attempt_spec_release(struct attempt_spec *s);

@@ -203,18 +203,15 @@ static void pass_environment(struct box_spec *spec, const struct boxes *b)
 }
 
 /* The set-up command runs in the same box before the agent, and the agent starts only when it succeeded. */
-static void put_setup_first(struct box_spec *spec, const char *setup)
+static void put_setup_first(struct box_spec *spec, const struct attempt_spec *s)
 {
-    struct strv argv = STRV_INIT;
-    strv_push(&argv, "/bin/sh");
-    strv_push(&argv, "-c");
-    strv_push(&argv, "/bin/sh -e -c \"$1\" || { echo 'headgate: the set-up command failed' >&2; exit 1; }; "
-                     "shift; exec \"$@\"");
-    strv_push(&argv, "headgate-setup");
-    strv_push(&argv, setup);
-    strv_push_all(&argv, strv_array(&spec->argv));
-    strv_release(&spec->argv);
-    spec->argv = argv;
+    if (!s->setup)
+        return;
+    strv_push(&spec->setup, "/bin/sh");
+    strv_push(&spec->setup, "-e");
+    strv_push(&spec->setup, "-c");
+    strv_push(&spec->setup, s->setup);
+    strv_push_all(&spec->setup_env, strv_array(&s->secrets));
 }
 
 static bool add_agent(struct box_spec *spec, const struct boxes *b, struct err *err)
@@ -253,8 +250,7 @@ bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
     show_git(&spec, b->tree, true, true);
     if (!show_gate(&spec, b, err) || !add_agent(&spec, b, err))
         return false;
-    if (b->spec->setup)
-        put_setup_first(&spec, b->spec->setup);
+    put_setup_first(&spec, b->spec);
     if (!add_overrides(&spec, b, err))
         return false;
     strv_push_all(&spec.listen_ports, strv_array(&b->spec->services));

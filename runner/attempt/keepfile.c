@@ -76,6 +76,7 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
     jx_set_str(j, "gate_socket", gate);
     jx_set_str(j, "plan", "plan");
     jx_set_bool(j, "interactive", s->interactive);
+    jx_set_bool(j, "setup", box->setup.n > 0);
     jx_set_int(j, "cols", box->cols);
     jx_set_int(j, "rows", box->rows);
     jx_set_str(j, "worktree", b->tree->tree);

@@ -25,6 +25,7 @@ void attempt_spec_release(struct attempt_spec *s)
     strv_release(&s->ro);
     strv_release(&s->rw);
     strv_release(&s->mask);
+    strv_release(&s->secrets);
     *s = (struct attempt_spec)ATTEMPT_SPEC_INIT;
 }
 
@@ -75,6 +76,7 @@ json_t *attempt_spec_json(const struct attempt_spec *s)
     jx_set(j, "mask", jx_from_strv(&s->mask));
     jx_set_str(j, "require", s->require);
     jx_set_str(j, "setup", s->setup);
+    jx_set(j, "secrets", jx_from_strv(&s->secrets));
     return j;
 }
 
@@ -109,6 +111,7 @@ static void read_lists(struct attempt_spec *s, const json_t *j)
     jx_strv(&s->ro, j, "ro");
     jx_strv(&s->rw, j, "rw");
     jx_strv(&s->mask, j, "mask");
+    jx_strv(&s->secrets, j, "secrets");
 }
 
 bool attempt_spec_parse(struct attempt_spec *ret, const json_t *j, struct err *err)

@@ -187,6 +187,8 @@ static bool show_way_out(struct box_spec *spec, const struct box_options *o, str
 
 struct request {
     const struct box_options *options;
+    const struct config *config;
+    const struct strv *net; /* listed hosts, of both */
     const struct strv *command;
 };
 
@@ -195,15 +197,13 @@ static bool describe(struct box_spec *spec, void *arg, struct err *err)
     const struct request *r = arg;
     const struct box_options *o = r->options;
     AUTO_STRV struct strv env = STRV_INIT;
-    AUTO_PATHS struct paths paths = {0};
-    AUTO_CONFIG struct config *config = NULL;
+    const struct config *config = r->config;
     struct account account;
     strv_push_all(&env, environ);
     const char *person_home = strv_env_get(&env, "HOME");
     if (!person_home || *person_home != '/')
         person_home = "/home/agent";
-    paths_init_config(&paths);
-    if (!config_load(&config, &paths, err) || !account_of_boxes(&account, config, err))
+    if (!account_of_boxes(&account, config, err))
         return false;
     spec->uid = account.uid;
     spec->gid = account.gid;
@@ -217,7 +217,7 @@ static bool describe(struct box_spec *spec, void *arg, struct err *err)
     note_unwritable(spec, &account);
     strv_push_all(&spec->argv, strv_array(r->command));
     strv_push_all(&spec->listen_ports, strv_array(&o->services));
-    if (o->net.n && !show_way_out(spec, o, err))
+    if (r->net->n && !show_way_out(spec, o, err))
         return false;
     spec->limits.memory_bytes = o->memory_bytes;
     spec->limits.pids = o->pids;
@@ -265,12 +265,20 @@ static bool run(int *ret_status, const struct box_options *o, const struct strv 
                 struct err *err)
 {
     struct box_end end;
-    struct request request = {o, command};
+    AUTO_PATHS struct paths paths = {0};
+    AUTO_CONFIG struct config *config = NULL;
+    AUTO_STRV struct strv net = STRV_INIT;
     AUTO_FREE char *launcher = paths_program("headgate-box", err);
     __attribute__((cleanup(proxy_release_))) struct box_proxy *proxy = NULL;
-    if (o->net.n && !box_proxy_new(&proxy, &o->net, way_out_port(&o->services), err))
+    paths_init_config(&paths);
+    if (!launcher || !config_load(&config, &paths, err))
         return false;
-    if (!launcher || !box_loop_run(&end, launcher, describe, &request, proxy, err) ||
+    config_list(&net, config, "box.net");
+    strv_push_all(&net, strv_array(&o->net));
+    struct request request = {o, config, &net, command};
+    if (net.n && !box_proxy_new(&proxy, &net, way_out_port(&o->services), err))
+        return false;
+    if ( !box_loop_run(&end, launcher, describe, &request, proxy, err) ||
         (o->explain && !explain(&end, err)))
         return false;
     *ret_status = status_of(&end);

@@ -191,7 +191,8 @@ static bool take_message(struct loop *l, struct err *err)
         l->has_closed = true;
         break;
     case BOX_MSG_NONE:
-    case BOX_MSG_EXEC_LISTENER: /* not asked for */
+    case BOX_MSG_EXEC_LISTENER: /* not asked for, nor a set-up */
+    case BOX_MSG_SET_UP:
     case BOX_MSG_STARTED:
         break;
     }

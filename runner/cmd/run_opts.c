@@ -21,6 +21,7 @@ void run_opts_release(struct run_opts *o)
     strv_release(&o->ro);
     strv_release(&o->rw);
     strv_release(&o->mask);
+    strv_release(&o->secrets);
     strv_release(&o->env);
     strv_release(&o->command);
 }
@@ -133,6 +134,8 @@ bool run_opts_parse(struct run_opts *o, char **argv, struct err *err)
         {0, "rw", OPT_LIST, &o->rw, "PATH", "show a host path writable; may repeat", 0, 0},
         {0, "mask", OPT_LIST, &o->mask, "PATH", "cover a path in the box; may repeat", 0, 0},
         {0, "env", OPT_LIST, &o->env, "NAME[=VALUE]", "pass a variable; may repeat", 0, 0},
+        {0, "secret", OPT_LIST, &o->secrets, "NAME",
+         "give a variable to the set-up command alone; may repeat", 0, 0},
         {0, "memory", OPT_SIZE, &o->memory_bytes, "SIZE", "memory of each box, like 4G", 0, 0},
         {0, "pids", OPT_INT, &o->pids, "N", "processes of each box", PIDS_MIN, PIDS_MAX},
         {0, "timeout", OPT_DURATION, &o->time_ms, "TIME", "end an attempt after, like 30m", 0, 0},

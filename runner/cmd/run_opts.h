@@ -13,7 +13,7 @@ struct run_opts {
     const char *base, *on, *agent, *ladder, *exec, *engine, *require, *consent, *tasks_file, *template;
     const char *ask_deadline;
     int64_t memory_bytes, pids, time_ms, output_bytes; /* 0: configured default */
-    struct strv prompts, services, net, ro, rw, mask, env;
+    struct strv prompts, services, net, ro, rw, mask, env, secrets;
     struct strv command; /* `-- COMMAND ARG...`; empty: none */
 };
 #define AUTO_RUN_OPTS __attribute__((cleanup(run_opts_release)))

@@ -128,9 +128,10 @@ static void look_done(struct look *k)
 static bool open_root(struct exec_gate *g, pid_t tid)
 {
     char root[64];
+    if (g->family.agent_pid == 0)
+        exec_family_start(&g->family, g->family.init_pid, tid);
     if (g->root_fd >= 0)
         return true;
-    exec_family_start(&g->family, g->family.init_pid, tid);
     snprintf(root, sizeof root, "/proc/%d/root", (int)tid);
     g->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return g->root_fd >= 0;
@@ -287,6 +288,7 @@ bool exec_gate_listen(struct exec_gate *g, pid_t init_pid, const struct box_msg 
 {
     g->listener_fd = msg->fd;
     g->family.init_pid = init_pid;
+    g->family.is_setup = g->config->has_setup;
     if (msg->fd < 0) {
         snprintf(g->layer.reason, sizeof g->layer.reason, "%.*s", (int)sizeof g->layer.reason - 1,
                  msg->error.text);
@@ -306,6 +308,12 @@ bool exec_gate_listen(struct exec_gate *g, pid_t init_pid, const struct box_msg 
     g->is_polling = true;
     uv_poll_start(&g->poll, UV_READABLE, on_readable);
     return true;
+}
+
+void exec_gate_agent_next(struct exec_gate *g)
+{
+    g->family.is_setup = false;
+    g->family.agent_pid = 0;
 }
 
 static void on_raced(struct exec_gate *g, const struct exec_image *image)

@@ -54,6 +54,8 @@ void exec_gate_init(struct exec_gate *g, uv_loop_t *loop, const struct keep_conf
  * ERR_LAYER says why. */
 bool exec_gate_listen(struct exec_gate *g, pid_t init_pid, const struct box_msg *msg,
                       struct err *err) WARN_UNUSED;
+/* The set-up is over: the next child of pid 1 is the agent. Called before pid 1 may start it. */
+void exec_gate_agent_next(struct exec_gate *g);
 /* One status of waitpid that is not pid 1's end. */
 void exec_gate_event(struct exec_gate *g, pid_t pid, int status);
 /* No process of the box lives: record what is left to say. */

@@ -130,10 +130,10 @@ void exec_origin_of(struct exec_origin *ret, struct exec_family *f, pid_t tid)
         is_below = is_below || has_begun(f, &p);
         add_program(&ret->parents, at);
         if (at == f->agent_pid) {
-            ret->is_own = !is_below;
+            ret->is_own = !is_below && !f->is_setup;
             return;
         }
         at = p.parent;
     }
-    ret->is_own = !is_below && runs_program_of(group, f->agent_pid);
+    ret->is_own = !is_below && !f->is_setup && runs_program_of(group, f->agent_pid);
 }

@@ -18,6 +18,7 @@ enum { EXEC_ORIGIN_BEGUN = 1024 };
 
 struct exec_family {
     pid_t init_pid, agent_pid; /* agent_pid 0: not known yet */
+    bool is_setup; /* what runs is the set-up command, which a person accepted: not the agent */
     dev_t launcher_dev;        /* what pid 1 runs, and its children before their exec */
     ino_t launcher_ino;
     /* The latest processes that began a program, in a ring. */

@@ -82,6 +82,7 @@ bool keep_box_start(struct keep *k, struct err *err)
     if (!box_side_start(&k->box, &k->config.plan, std_fds, err))
         return false;
     buf_release(&k->config.plan);
+    unlinkat(k->dirfd, k->config.plan_name, 0); /* the set-up's secrets are in it */
     /* Raised only now: the agent keeps the limit that the person has. */
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < KEEP_OPEN_FILES) {
@@ -178,6 +179,15 @@ static void keep_on_started(struct keep *k, const struct box_msg *msg)
         account_start(&k->account, k->box.child.pid, k->config.memory_bytes, k->config.pids);
 }
 
+/* Only now is there an agent, whose execs are its own. */
+static void keep_on_set_up(struct keep *k)
+{
+    struct err err = ERR_INIT;
+    exec_gate_agent_next(&k->exec);
+    if (!box_go(box_side_ctl(&k->box), &err))
+        keep_fail(k, &err);
+}
+
 static void keep_on_failed(struct keep *k, const struct box_msg *msg)
 {
     if (msg->id != 0)
@@ -214,6 +224,9 @@ static void keep_on_message(void *arg, const struct box_msg *msg)
         break;
     case BOX_MSG_STARTED:
         keep_on_started(k, msg);
+        break;
+    case BOX_MSG_SET_UP:
+        keep_on_set_up(k);
         break;
     case BOX_MSG_FAILED:
         keep_on_failed(k, msg);

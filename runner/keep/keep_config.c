@@ -75,6 +75,7 @@ static bool load_numbers(struct keep_config *c, const json_t *j, struct err *err
 {
     const json_t *limits = jx_obj(j, "limits");
     c->is_interactive = jx_bool(j, "interactive", false);
+    c->has_setup = jx_bool(j, "setup", false);
     return load_side(&c->cols, j, "cols", 80, err) && load_side(&c->rows, j, "rows", 24, err) &&
            load_int(&c->memory_bytes, limits, "memory", 0, INT64_MAX, err) &&
            load_int(&c->pids, limits, "pids", 0, INT32_MAX, err) &&
@@ -135,6 +136,7 @@ static bool load_plan(struct keep_config *c, int dirfd, const json_t *j, struct 
     const char *name = jx_str(j, "plan", "plan");
     if (!text_is_name(name, 64))
         return err_set(err, ERR_FORMAT, "keep.json has no good 'plan'");
+    c->plan_name = xstrdup(name);
     return fs_read_file(&c->plan, dirfd, name, KEEP_PLAN_BYTES, err) ||
            err_prefix(err, "cannot read the box plan");
 }
@@ -177,5 +179,6 @@ void keep_config_release(struct keep_config *c)
     free(c->services);
     strv_release(&c->net);
     buf_release(&c->plan);
+    free(c->plan_name);
     policy_release(&c->policy);
 }

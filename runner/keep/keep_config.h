@@ -22,6 +22,8 @@ struct keep_config {
     char *worktree, *home; /* as seen inside the box */
     char *output;          /* "lines" or "claude": how a last line is found */
     struct buf plan;
+    char *plan_name; /* its file */
+    bool has_setup;  /* a set-up command runs before the agent */
     bool is_interactive;
     uint16_t cols, rows;
     int64_t memory_bytes, pids, time_ms; /* 0: none */

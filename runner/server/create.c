@@ -38,6 +38,7 @@ void create_free(struct create *c)
 {
     strv_release(&c->env);
     strv_release(&c->desktop);
+    strv_release(&c->secrets);
     strv_release(&c->net);
     strv_release(&c->notes);
     wt_repo_release(&c->repo);
@@ -256,6 +257,10 @@ static bool choose_setup(struct create *c, struct err *err)
     }
     if (setup.command || own)
         c->setup = xstrdup(setup.command ? setup.command : own);
+    if (c->secrets.n > 0 && !c->setup)
+        return err_set(err, ERR_USAGE,
+                       "--secret gives a variable to the set-up command alone, and there is none; set "
+                       "worktree.setup, or give it to the agent with --env");
     return true;
 }
 
@@ -317,6 +322,7 @@ void create_examine(void *arg)
     struct create *c = arg;
     read_env(&c->env, c->body, "env");
     read_env(&c->desktop, c->body, "desktop");
+    read_env(&c->secrets, c->body, "secrets");
     c->ok = check_repository(c, &c->err) && check_tasks(c, &c->err) && check_choices(c, &c->err) &&
             check_agent(c, &c->err) && check_layers(c, &c->err) && choose_rung(c, &c->err) &&
             choose_exec(c, &c->err) && choose_ask(c, &c->err) && choose_net(c, &c->err) && choose_setup(c, &c->err) &&
@@ -410,6 +416,7 @@ void create_spec(struct attempt_spec *ret, const struct create *c, const json_t 
     jx_strv(&spec.rw, c->body, "rw");
     jx_strv(&spec.mask, c->body, "mask");
     strv_push_all(&spec.net, strv_array(&c->net));
+    strv_push_all(&spec.secrets, strv_array(&c->secrets));
     add_services(&spec, c->body);
     *ret = spec;
 }

@@ -19,7 +19,7 @@ struct create {
     struct err err;
 
     /* create_examine */
-    struct strv env, desktop;
+    struct strv env, desktop, secrets;
     struct wt_repo repo;
     struct wt_commit base;
     const struct agent *agent;

@@ -28,8 +28,10 @@ struct init {
     struct launch *l;
     struct memory memory;
     int signal_fd;
-    struct job jobs[JOBS];  /* [0]: the agent */
+    struct job jobs[JOBS];  /* [0]: the set-up, then the agent */
     char program[JOBS][64]; /* for messages */
+    enum { SETUP_AHEAD, SETUP_RUNS, SETUP_DONE } setup;
+    bool has_started; /* the caller was told so */
 };
 
 /* Without a pid namespace of its own (negative controls only) a signal to all would reach the host.
@@ -95,7 +97,9 @@ static void settle_exec(struct init *in, struct job *job)
         return;
     if (job_outcome(job, in->program[job - in->jobs], &err)) {
         struct wire_msg msg = {.kind = BOX_MSG_STARTED, .id = job->id};
-        launch_send(in->l->ctl_fd, &msg, -1);
+        if (job->id != 0 || !in->has_started)
+            launch_send(in->l->ctl_fd, &msg, -1);
+        in->has_started |= job->id == 0;
         return;
     }
     launch_send_failed(in->l->ctl_fd, job->id, &err);
@@ -103,6 +107,42 @@ static void settle_exec(struct init *in, struct job *job)
     job->pid = -1; /* its exit is not told apart from this failure */
     if (id == 0)
         finish(in, job_failed_code(&err));
+}
+
+static void say(const struct init *in, const char *text)
+{
+    ssize_t ignored = write(in->l->pty_fd >= 0 ? in->l->pty_fd : STDERR_FILENO, text, strlen(text));
+    (void)ignored;
+}
+
+/* What had a secret is gone before the agent exists: every process that the set-up left, and the
+ * words in this one. */
+static void forget_secrets(struct init *in)
+{
+    struct err err = ERR_INIT;
+    if (!plan_find(&in->l->plan, PLAN_SETUP_ENV))
+        return;
+    if (is_init())
+        kill(-1, SIGKILL);
+    while (is_init() && (waitpid(-1, NULL, 0) > 0 || errno == EINTR))
+        continue;
+    if (!plan_forget(&in->l->plan, PLAN_SETUP_ENV, &err)) {
+        launch_send_failed(in->l->ctl_fd, 0, &err);
+        finish(in, job_failed_code(&err));
+    }
+}
+
+static void end_setup(struct init *in, int code)
+{
+    if (code != 0) {
+        say(in, "headgate: the set-up command failed\n");
+        send_exited(in, 0, 1);
+        finish(in, 1);
+    }
+    forget_secrets(in);
+    in->setup = SETUP_DONE;
+    struct wire_msg msg = {.kind = BOX_MSG_SET_UP};
+    launch_send(in->l->ctl_fd, &msg, -1);
 }
 
 static void reap(struct init *in)
@@ -117,6 +157,10 @@ static void reap(struct init *in)
         if (job->pid != pid)
             continue;
         job->pid = 0;
+        if (job->id == 0 && in->setup == SETUP_RUNS) {
+            end_setup(in, exit_code(status));
+            continue;
+        }
         send_exited(in, job->id, exit_code(status));
         if (job->id == 0)
             finish(in, exit_code(status));
@@ -136,27 +180,35 @@ static void release_streams(struct init *in)
     in->l->pty_fd = -1;
 }
 
-static bool start_job(struct init *in, size_t place, int id, const struct plan *plan, int tty_fd,
-                      struct err *err)
+static bool start_job(struct init *in, size_t place, int id, const struct job_source *source,
+                      int tty_fd, struct err *err)
 {
-    const struct plan_step *arg = plan_find(plan, PLAN_ARG);
-    const struct plan *base = id == 0 ? NULL : &in->l->plan;
-    if (!job_start(&in->jobs[place], id, plan, base, tty_fd, err))
+    const struct plan_step *step = NULL;
+    if (!job_start(&in->jobs[place], id, source, tty_fd, err))
         return false;
-    strncpy(in->program[place], plan_text(arg, 0), sizeof(in->program[place]) - 1);
+    while ((step = plan_next(source->plan, step)) && step->kind != source->argv)
+        continue;
+    strncpy(in->program[place], plan_text(step, 0), sizeof(in->program[place]) - 1);
     return true;
 }
 
+/* The set-up, where there is one, at the first go; the agent at the next. */
 static void start_agent(struct init *in)
 {
+    const struct plan *plan = &in->l->plan;
+    const struct job_source setup = {plan, PLAN_SETUP_ARG, PLAN_SETUP_ENV, plan};
+    const struct job_source agent = {plan, PLAN_ARG, PLAN_ENV, NULL};
     struct err err = ERR_INIT;
     if (in->jobs[0].pid != 0)
         return;
-    if (!start_job(in, 0, 0, &in->l->plan, in->l->pty_fd, &err)) {
+    bool is_setup = in->setup == SETUP_AHEAD && plan_find(plan, PLAN_SETUP_ARG);
+    in->setup = is_setup ? SETUP_RUNS : SETUP_DONE;
+    if (!start_job(in, 0, 0, is_setup ? &setup : &agent, in->l->pty_fd, &err)) {
         launch_send_failed(in->l->ctl_fd, 0, &err);
         finish(in, job_failed_code(&err));
     }
-    release_streams(in);
+    if (!is_setup)
+        release_streams(in);
 }
 
 static bool join(struct init *in, int id, int plan_fd, struct err *err)
@@ -169,15 +221,16 @@ static bool join(struct init *in, int id, int plan_fd, struct err *err)
         place++;
     if (place == JOBS)
         return err_set(err, ERR_LIMIT, "%d further programs run in the box already", JOBS - 1);
-    if (in->jobs[0].pid <= 0)
-        return err_set(err, ERR_CONFLICT, "the agent has not been started");
+    if (in->jobs[0].pid <= 0 || in->setup != SETUP_DONE)
+        return err_set(err, ERR_CONFLICT, "the agent has not been started: the set-up still runs");
     if (!plan_map(&plan, plan_fd, err))
         return false;
     bool ok = pty_open(&master, &slave, plan.head->cols, plan.head->rows, err);
     if (ok) {
         struct wire_msg msg = {.kind = BOX_MSG_PTY, .id = id};
         launch_send(in->l->ctl_fd, &msg, master);
-        ok = start_job(in, place, id, &plan, slave, err);
+        const struct job_source source = {&plan, PLAN_ARG, PLAN_ENV, &in->l->plan};
+        ok = start_job(in, place, id, &source, slave, err);
     }
     plan_unmap(&plan);
     return ok;

@@ -53,28 +53,28 @@ static const char **collect(const struct plan *plan, enum plan_kind kind)
     return all;
 }
 
-static bool names_variable(const struct plan *plan, const char *variable)
+static bool names_variable(const struct job_source *source, const char *variable)
 {
     size_t name_len = strcspn(variable, "=");
     const struct plan_step *step = NULL;
-    while ((step = plan_next(plan, step)))
-        if (step->kind == PLAN_ENV && strncmp(plan_text(step, 0), variable, name_len) == 0 &&
+    while ((step = plan_next(source->plan, step)))
+        if (step->kind == source->env && strncmp(plan_text(step, 0), variable, name_len) == 0 &&
             plan_text(step, 0)[name_len] == '=')
             return true;
     return false;
 }
 
-/* The variables of a plan, then those of base that it does not name itself. */
-static const char **collect_env(const struct plan *plan, const struct plan *base)
+/* The source's own variables, then those of its base that it does not name itself. */
+static const char **collect_env(const struct job_source *source)
 {
-    size_t n = count(plan, PLAN_ENV);
-    const char **all = collect(plan, PLAN_ENV);
-    if (!base)
+    size_t n = count(source->plan, source->env);
+    const char **all = collect(source->plan, source->env);
+    if (!source->base)
         return all;
-    all = xreallocarray(all, n + count(base, PLAN_ENV) + 1, sizeof(*all));
+    all = xreallocarray(all, n + count(source->base, PLAN_ENV) + 1, sizeof(*all));
     const struct plan_step *step = NULL;
-    while ((step = plan_next(base, step)))
-        if (step->kind == PLAN_ENV && !names_variable(plan, plan_text(step, 0)))
+    while ((step = plan_next(source->base, step)))
+        if (step->kind == PLAN_ENV && !names_variable(source, plan_text(step, 0)))
             all[n++] = plan_text(step, 0);
     all[n] = NULL;
     return all;
@@ -157,18 +157,18 @@ static _Noreturn void become(const struct program *p, int tty_fd, int report_fd)
     fail(report_fd, EXEC_PROGRAM, exec_program(p));
 }
 
-bool job_start(struct job *ret, int id, const struct plan *plan, const struct plan *base,
-               int tty_fd, struct err *err)
+bool job_start(struct job *ret, int id, const struct job_source *source, int tty_fd,
+               struct err *err)
 {
-    const struct plan_step *cwd = plan_find(plan, PLAN_CWD);
-    if (!plan_find(plan, PLAN_ARG) || !cwd)
+    const struct plan_step *cwd = plan_find(source->plan, PLAN_CWD);
+    if (!plan_find(source->plan, source->argv) || !cwd)
         return err_set(err, ERR_FORMAT, "there is no program to run");
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return err_sys(err, errno, "cannot create a pipe");
     __attribute__((cleanup(program_release))) struct program program = {
-        .argv = collect(plan, PLAN_ARG),
-        .env = collect_env(plan, base),
+        .argv = collect(source->plan, source->argv),
+        .env = collect_env(source),
         .cwd = plan_text(cwd, 0),
     };
     pid_t pid = fork();

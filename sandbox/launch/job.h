@@ -15,11 +15,18 @@ struct job {
     int exec_fd; /* tells whether execve(2) succeeded; -1 once that is known */
 };
 
-/* Fork and exec the PLAN_ARG, PLAN_ENV and PLAN_CWD of a plan. base: a plan whose PLAN_ENV holds
- * for the variables that this plan does not name, or NULL. tty_fd: its controlling terminal and
- * standard streams; -1: the streams of pid 1. The outcome of the exec comes later, on exec_fd. */
-bool job_start(struct job *ret, int id, const struct plan *plan, const struct plan *base,
-               int tty_fd, struct err *err) WARN_UNUSED;
+/* Where a program is described: its words and its own variables are steps of these kinds. */
+struct job_source {
+    const struct plan *plan;
+    enum plan_kind argv, env;
+    const struct plan *base; /* whose PLAN_ENV holds for variables not named; NULL: none */
+};
+
+/* Fork and exec what the source describes, in the PLAN_CWD of its plan. tty_fd: its controlling
+ * terminal and standard streams; -1: the streams of pid 1. The outcome of the exec comes later, on
+ * exec_fd. */
+bool job_start(struct job *ret, int id, const struct job_source *source, int tty_fd,
+               struct err *err) WARN_UNUSED;
 /* Read the outcome, once exec_fd is readable or the process has ended: true when the program runs,
  * else false with err filled (ERR_NOT_FOUND, ERR_REFUSED, ERR_SYS). */
 bool job_outcome(struct job *job, const char *program, struct err *err) WARN_UNUSED;

@@ -20,4 +20,29 @@ headgate stop "$r" >/dev/null
 check_status 0 'run: rw free again' headgate run --rw "$WORLD/shared" -- true; headgate show "$(last_run).1" | head -8
 mkdir -p "$HOME/.fly/bin" "$HOME/.nvm/v1/bin"; echo token >"$HOME/.fly/config.yml"; echo t >"$HOME/.nvm/v1/.npmrc"; echo '#!/bin/sh' >"$HOME/.fly/bin/fly"; echo '#!/bin/sh' >"$HOME/.nvm/v1/bin/n"; chmod -R a+rx "$HOME/.fly" "$HOME/.nvm"; chmod a+rx "$HOME"
 check_equal 'token beside bin absent' 'fly |' "$(PATH=$HOME/.fly/bin:$HOME/.nvm/v1/bin:$PATH headgate box -- sh -c 'echo $(ls $HOME/.fly/bin) "$(cat $HOME/.fly/config.yml 2>/dev/null)|$(cat $HOME/.nvm/v1/.npmrc)"')"
+
+# A secret: the set-up command has it, and nothing after it, however long the set-up's children live.
+git config -f "$XDG_CONFIG_HOME/headgate/config" worktree.setup 'printf "%s" "$DEPLOY_TOKEN" | wc -c >length; setsid sleep 100 & setsid env >/dev/null'
+export DEPLOY_TOKEN=very-secret-token-8472
+check_status 0 'secret: runs' headgate run --secret DEPLOY_TOKEN -- sh -c 'cat length; echo "[$DEPLOY_TOKEN]"; grep -lz 8472 /proc/[0-9]*/environ 2>/dev/null; pgrep -c sleep; true'
+headgate logs "$(last_run).1" >"$OUT"
+check_equal 'secret: the set-up alone' '22 [] 0' "$(xargs <"$OUT")"
+check_equal 'secret: not in any file of the attempt' '' "$(grep -rl very-secret-token "$XDG_STATE_HOME"/headgate/*/attempts || :)"
+check_equal 'secret: not in what is shown' '' "$({ headgate show "$(last_run).1" --json; headgate ls --json; headgate trace "$(last_run).1"; headgate gate log; } 2>&1 | grep 'token-8472' || :)"
+check_status 0 'secret: execs of the set-up raise no card' headgate run --exec ask --ladder auto --secret DEPLOY_TOKEN -- /bin/true
+check_status 2 'secret: unset' headgate run --secret NOT_SET_ANYWHERE -- true
+check_status 2 'secret: a value on the command line' headgate run --secret DEPLOY_TOKEN=x -- true
+git config -f "$XDG_CONFIG_HOME/headgate/config" worktree.setup 'exit 3'
+check_status 1 'set-up fails: so does the attempt' headgate run -- sh -c 'echo the agent ran'
+headgate logs "$(last_run).1" >"$OUT"; check_has 'set-up fails: said' 'the set-up command failed' "$OUT"; check_lacks 'set-up fails: no agent' 'the agent ran' "$OUT"
+git config -f "$XDG_CONFIG_HOME/headgate/config" --unset worktree.setup
+check_status 2 'secret: without a set-up' headgate run --secret DEPLOY_TOKEN -- true
+check_has 'secret: without a set-up, says what to do' 'worktree.setup' "$OUT"
+
+# Hosts of the configuration hold for the box command too: a request that is let through finds nobody at home, one that is not is denied.
+git config -f "$XDG_CONFIG_HOME/headgate/config" box.net 127.0.0.1:9
+ask='exec 3<>"/dev/tcp/${HEADGATE_PROXY%:*}/${HEADGATE_PROXY#*:}" && printf "CONNECT 127.0.0.1:%s HTTP/1.1\r\n\r\n" "$1" >&3 && head -n 1 <&3'
+headgate box -- bash -c "$ask" - 9 >"$OUT"; check_has 'box.net: listed in the configuration' ' 502 | 504 ' "$OUT"
+headgate box -- bash -c "$ask" - 10 >"$OUT"; check_has 'box.net: another port is not' ' 403 ' "$OUT"
+headgate box --net 127.0.0.1:10 -- bash -c "$ask" - 10 >"$OUT"; check_has '--net adds to it' ' 502 | 504 ' "$OUT"
 exit $FAILED
