@@ -1,10 +1,15 @@
 #!/bin/sh
 # Install packages, build, and pass every test: as an unprivileged account, and again started by root when root runs this.
-#   sh tests/run.sh [CTEST ARGUMENT...]
+#   sh tests/run.sh [--agents] [CTEST ARGUMENT...]
+# --agents fetches the real agents from the npm registry (some hundred megabytes); without, tests of those that are not there are skipped.
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)
 account=hgtest
+if [ "${1:-}" = --agents ]; then
+    export FETCH_AGENTS=1
+    shift
+fi
 
 . "$here/runner/setup.sh"
 packages_install "$here/tests/packages.txt"
@@ -34,7 +39,7 @@ chown -R "$account:" "$work"
 as_account() {
     # A clean login environment: nothing of root's may leak into what the tests see.
     env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$home" USER="$account" LOGNAME="$account" LANG=C.UTF-8 \
-        CI="${CI:-}" npm_config_registry="${npm_config_registry:-}" NPM_CONFIG_USERCONFIG="${NPM_CONFIG_USERCONFIG:-}" \
+        CI="${CI:-}" FETCH_AGENTS="${FETCH_AGENTS:-}" npm_config_registry="${npm_config_registry:-}" NPM_CONFIG_USERCONFIG="${NPM_CONFIG_USERCONFIG:-}" \
         setpriv --reuid="$account" --regid="$account" --init-groups "$@"
 }
 

@@ -32,7 +32,7 @@ struct agent {
     const char *title;         /* "Claude Code" */
     const char *program;       /* looked up in the person's PATH; NULL: none (command) */
     const char *tested;        /* version that was tested, NULL */
-    const char *output;        /* "lines" or "claude": how a keeper finds the last line to show */
+    const char *output;        /* "lines", "claude" or "codex": how a keeper finds the last line to show */
     const char *const *needs_env; /* credentials that are passed when set, NULL-terminated */
     const char *const *needs_hosts; /* listed when credentials are passed, NULL-terminated; NULL: none */
     const char *url_env; /* a variable that points it to another server than those; NULL: none */

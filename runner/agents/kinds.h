@@ -7,6 +7,7 @@
 #include "runner/agents/agent.h"
 
 extern const struct agent agent_claude;
+extern const struct agent agent_codex;
 extern const struct agent agent_command;
 
 #endif

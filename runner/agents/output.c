@@ -54,10 +54,56 @@ static bool claude_line(struct buf *out, const char *line, size_t len)
     return false;
 }
 
+/* A command or a change that begins. */
+static bool codex_begins(struct buf *out, const json_t *item)
+{
+    const char *type = jx_str(item, "type", "");
+    if (strcmp(type, "commandExecution") == 0) {
+        const json_t *action = json_array_get(jx_arr(item, "commandActions"), 0);
+        buf_addf(out, "$ %s", jx_str(action, "command", jx_str(item, "command", "")));
+        return true;
+    }
+    if (strcmp(type, "fileChange") == 0) {
+        const json_t *change = json_array_get(jx_arr(item, "changes"), 0);
+        buf_addf(out, "edit %s", jx_str(change, "path", ""));
+        return true;
+    }
+    if (strcmp(type, "collabAgentToolCall") == 0) {
+        buf_addf(out, "%s %s", jx_str(item, "tool", "subagent"), jx_str(item, "prompt", ""));
+        return true;
+    }
+    return false;
+}
+
+/* One notification of Codex's app-server. */
+static bool codex_line(struct buf *out, const char *line, size_t len)
+{
+    AUTO_JSON json_t *msg = NULL;
+    struct err ignored;
+    if (!jx_parse(&msg, line, len, &ignored))
+        return false;
+    const char *method = jx_str(msg, "method", "");
+    const json_t *params = jx_obj(msg, "params");
+    const json_t *item = jx_obj(params, "item");
+    if (strcmp(method, "item/started") == 0)
+        return codex_begins(out, item);
+    if (strcmp(method, "item/completed") == 0 && strcmp(jx_str(item, "type", ""), "agentMessage") == 0) {
+        buf_adds(out, jx_str(item, "text", ""));
+        return true;
+    }
+    if (strcmp(method, "error") == 0) {
+        buf_adds(out, jx_str(jx_obj(params, "error"), "message", "error"));
+        return true;
+    }
+    return false;
+}
+
 bool agent_output_line(struct buf *out, const char *output_kind, const char *line, size_t len)
 {
     if (strcmp(output_kind, "claude") == 0)
         return claude_line(out, line, len);
+    if (strcmp(output_kind, "codex") == 0)
+        return codex_line(out, line, len);
     if (len == 0)
         return false;
     buf_add(out, line, len);

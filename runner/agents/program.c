@@ -7,6 +7,7 @@
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "runner/base/paths.h"
 
 static bool is_program(const char *path)
 {
@@ -63,4 +64,16 @@ char *program_show(struct box_spec *spec, const char *path, struct err *err)
     const char *shown = strcmp(package, "/") == 0 ? folder : package;
     box_spec_bind(spec, shown, shown, 0);
     return steal_ptr(&real);
+}
+
+char *program_show_driver(struct box_spec *spec, const char *hook_inside, struct err *err)
+{
+    static const char name[] = "headgate-drive";
+    AUTO_FREE char *host = paths_program(name, err);
+    if (!host)
+        return NULL;
+    AUTO_FREE char *folder = fs_dirname(hook_inside);
+    char *inside = fs_join(folder, name);
+    box_spec_bind(spec, host, inside, 0);
+    return inside;
 }

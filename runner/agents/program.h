@@ -13,4 +13,7 @@ char *program_find(const char *program, const struct strv *env);
  * its package (two levels up, or one where that is a system folder). Allocated real path, or NULL with err. */
 char *program_show(struct box_spec *spec, const char *path, struct err *err);
 
+/* Show headgate-drive beside headgate-hook (whose path inside is given). Its allocated path inside, or NULL with err. */
+char *program_show_driver(struct box_spec *spec, const char *hook_inside, struct err *err);
+
 #endif

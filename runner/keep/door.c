@@ -26,6 +26,7 @@ struct door_call {
     int64_t number; /* 0: not asked */
     char *name;     /* "c12"; NULL: not told yet */
     char digest[DIGEST_HEX_SIZE];
+    struct confirm_key key;
     int64_t asked_ms, deadline_ms; /* monotonic */
     bool is_waiting;
     bool is_overdue; /* its first deadline has passed, and it waits on */
@@ -54,6 +55,8 @@ static void door_answer(struct door_call *c, bool allow, const char *why, const 
     if (c->is_waiting)
         c->door->n_waiting--;
     c->is_waiting = false;
+    if (allow)
+        confirm_add(&c->door->confirm, &c->key);
     AUTO_JSON json_t *answer = door_answer_json(allow, why, reason, c->name);
     conn_send(c->conn, answer);
     conn_finish(c->conn);
@@ -180,6 +183,15 @@ static void door_judge(struct door_call *c, struct call_request *request)
     free(request->worktree);
     request->worktree = xstrdup(d->config->worktree);
     c->number = records_next(d->records);
+    confirm_key_of(&c->key, request);
+    if (confirm_is_asked(request)) {
+        bool was_allowed = confirm_take(&d->confirm, request, &c->key);
+        c->key.name[0] = '\0';
+        if (was_allowed) {
+            door_answer(c, true, "confirmed", "");
+            return;
+        }
+    }
     call_digest(c->digest, d->config->attempt, c->number, request);
     policy_judge(&j, &d->policy, request, &place);
     switch (j.verdict) {
@@ -475,6 +487,7 @@ void door_close(struct door *d)
 void door_release(struct door *d)
 {
     policy_release(&d->policy);
+    confirm_release(&d->confirm);
     free(d->calls);
     d->calls = NULL;
 }

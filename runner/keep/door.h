@@ -17,6 +17,7 @@
 #ifndef KEEP_DOOR_H
 #define KEEP_DOOR_H
 
+#include "gate/confirm.h"
 #include "runner/keep/keep_config.h"
 #include "runner/keep/records.h"
 #include "runner/wire/conn.h"
@@ -27,6 +28,7 @@ struct door {
     const struct keep_config *config; /* borrowed */
     struct records *records;          /* borrowed */
     struct policy policy;
+    struct confirm confirm; /* allowed calls that an agent may ask about once more */
     const int *root_fd; /* borrowed: the box's root once it is open, -1 before; NULL: never */
     struct listener *listener;
     uv_timer_t deadline;

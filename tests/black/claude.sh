@@ -4,8 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 . "$TESTS/agents/install.sh"
 
-program=$(claude_program) || skip 'Claude Code cannot be installed: the npm registry is not reached'
-export PATH="$program:$PATH" ANTHROPIC_API_KEY=sk-test-000-abcdefghijklmnop
+need_claude
 
 make_repo "$WORLD/repo"
 cd "$WORLD/repo"
@@ -27,27 +26,10 @@ cat >"$WORLD/script.json" <<'S'
   {"calls": [{"name": "Bash", "input": {"command": "echo no >subdenied.txt", "description": "write"}}]},
   {"text": "sub done"}]}
 S
-start_model() {
-    rm -f "$WORLD/model.jsonl" "$WORLD/port"
-    python3 "$TESTS/agents/model.py" "$WORLD/script.json" "$WORLD/model.jsonl" >"$WORLD/port" &
-    BACKGROUND="$BACKGROUND $!"
-    until_true 10 grep -q port "$WORLD/port" || die 'the model server did not start'
-    port=$(sed 's/port //' "$WORLD/port")
-    export ANTHROPIC_BASE_URL="http://127.0.0.1:$port"
-}
 start_model
 
 headgate run --agent claude --service "$port" --ladder confirm --detach '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
 run=$(last_run)
-# Its own connections (an interactive one looks for news of itself) are asked too; what is looked at here is its tools.
-pending() { headgate gate ls --json | jq -r '.calls[] | select(.state == "pending" and .source == "hook") | .id'; }
-next() { # wait for the one pending call; print its command or tool
-    until_true 60 has_pending || {
-        headgate logs "$run.1" >&2
-        die "no call came: $(headgate show "$run.1")"
-    }
-    headgate gate ls --json | jq -r '[.calls[] | select(.source == "hook")][0] | .args.command // .tool'
-}
 check_equal 'first call' 'echo hi >file.txt' "$(next)"
 headgate gate approve "$(pending)" >/dev/null
 check_equal 'second call' 'echo no >denied.txt' "$(next)"
@@ -68,7 +50,6 @@ headgate gate approve "$(pending)" >/dev/null
 until_true 60 is_done "$run.1" || die "$(headgate show "$run.1")"
 check_equal 'outcome' ok "$(outcome_of "$run.1")"
 
-reason_reached() { jq -r '.results[-1].text // empty' "$WORLD/model.jsonl" | grep -F "$1"; }
 check "the reason is in the model's next request" reason_reached 'GATE-7: use another file, "please"'
 check "the subagent's reason too" reason_reached 'GATE-8: not you either'
 tip=headgate/$run/1
@@ -97,4 +78,4 @@ check_equal 'and goes on' 'echo no >denied.txt' "$(next)"
 headgate stop "$run.1" >/dev/null
 check_equal 'stopped' stopped "$(outcome_of "$run.1")"
 check_equal 'what it did is kept' hi "$(git show "headgate/$run/1:file.txt")"
-check_equal 'no agent reached for a host by itself' 0 "$(headgate gate ls --all --json | jq '[.calls[] | select(.source == "net")] | length')"
+no_own_connections

@@ -4,9 +4,8 @@
 . "$(dirname "$0")/../lib.sh"
 . "$TESTS/agents/install.sh"
 
-program=$(claude_program) || skip 'Claude Code cannot be installed: the npm registry is not reached'
+need_claude
 command -v cc >/dev/null || skip 'there is no C compiler'
-export PATH="$program:$PATH" ANTHROPIC_API_KEY=sk-test-000-abcdefghijklmnop
 
 make_repo "$WORLD/repo"
 cd "$WORLD/repo"
@@ -76,12 +75,7 @@ goes_around() {
     if [ "$1" = home ]; then settings=evil/home.json; else settings=.claude/settings.json; fi
     printf '{%s,%s}\n' "$allow" "$2" >"$settings"
     git add -A && git commit -q -m "$1 $2"
-    rm -f "$WORLD/model.jsonl" "$WORLD/port"
-    python3 "$TESTS/agents/model.py" "$WORLD/script.json" "$WORLD/model.jsonl" >"$WORLD/port" &
-    BACKGROUND="$BACKGROUND $!"
-    until_true 10 grep -q port "$WORLD/port" || die 'the model server did not start'
-    port=$(sed 's/port //' "$WORLD/port")
-    export ANTHROPIC_BASE_URL="http://127.0.0.1:$port"
+    start_model
     headgate run --agent claude --service "$port" --ladder confirm --detach '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
     run=$(last_run)
     until_true 60 has_pending || fail "$1 $2: the first call was not asked: $(headgate logs "$run.1")"

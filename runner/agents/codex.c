@@ -1,0 +1,221 @@
+/*
+ * codex: Codex CLI (facts seen with 0.171.0).
+ *
+ * Two layers, since its hook can carry a person's words to the model but is passed over when it fails, and its client can
+ * carry none but nothing runs without its yes. The hook is managed, read-only at /etc/codex: it holds against a project's or
+ * a user's settings and needs no trust. Headless, headgate-drive is the client (runner/drive/codex.c). Its own sandbox is
+ * off, which cannot start in ours. What neither layer is asked about is switched off: typing into a terminal session
+ * (write_stdin), apps, plugins, the provider's own search.
+ */
+#include "runner/agents/kinds.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "runner/agents/program.h"
+#include "runner/base/fs.h"
+#include "runner/base/jx.h"
+#include "runner/base/mem.h"
+
+static const char requirements[] =
+    "allow_managed_hooks_only = true\n"
+    "[features]\n"
+    "hooks = true\n"
+    "unified_exec_tty = false\n"
+    "[hooks]\n"
+    "managed_dir = \"/run/headgate/bin\"\n"
+    "[[hooks.PreToolUse]]\n"
+    "matcher = \".*\"\n"
+    "[[hooks.PreToolUse.hooks]]\n"
+    "type = \"command\"\n"
+    "timeout = 86400\n" /* the keeper's own deadline is shorter */
+    "command = ";
+
+static const char *const disabled[] = {
+    "unified_exec_tty", "apps", "plugins", "browser_use", "computer_use", "image_generation", "goals",
+};
+
+/* A JSON string is one of TOML too. */
+static void add_quoted(struct buf *out, const char *text)
+{
+    AUTO_JSON json_t *value = jx_bytes(text, strlen(text));
+    jx_dump(out, value);
+}
+
+static bool install_gate(struct box_spec *spec, const struct agent_start *start, struct err *err)
+{
+    AUTO_FREE char *folder = fs_join(start->dir, "codex");
+    AUTO_FREE char *file = fs_join(folder, "requirements.toml");
+    AUTO_FREE char *command = xasprintf(
+        "%s --agent codex --socket %s || { echo 'headgate: the gate could not answer; the call is denied' >&2; "
+        "exit 2; }",
+        start->hook_inside, start->gate_inside);
+    AUTO_BUF struct buf text = BUF_INIT;
+    buf_adds(&text, requirements);
+    add_quoted(&text, command);
+    buf_addch(&text, '\n');
+    if (!fs_mkdirs(folder, 0755, err) || !fs_write_plain(AT_FDCWD, file, text.ptr, text.len, 0644, err))
+        return false;
+    box_spec_bind(spec, folder, "/etc/codex", 0);
+    return true;
+}
+
+/* -c KEY=VALUE with a text as the value. */
+static void set_text(struct box_spec *spec, const char *key, const char *value)
+{
+    AUTO_BUF struct buf word = BUF_INIT;
+    buf_addf(&word, "%s=", key);
+    add_quoted(&word, value);
+    strv_push(&spec->argv, "-c");
+    strv_push(&spec->argv, word.ptr);
+}
+
+/* With a key it speaks to one server with that key alone; without, to whatever its login says. */
+static void add_provider(struct box_spec *spec, const struct agent_start *start)
+{
+    const char *url = strv_env_get(start->caller_env, "OPENAI_BASE_URL");
+    if (!strv_env_get(start->caller_env, "OPENAI_API_KEY"))
+        return;
+    set_text(spec, "model_provider", "headgate");
+    set_text(spec, "model_providers.headgate.name", "OpenAI");
+    set_text(spec, "model_providers.headgate.base_url", url ? url : "https://api.openai.com/v1");
+    set_text(spec, "model_providers.headgate.env_key", "OPENAI_API_KEY");
+    set_text(spec, "model_providers.headgate.wire_api", "responses");
+}
+
+static void add_settings(struct box_spec *spec, const struct agent_start *start)
+{
+    const char *model = config_str(start->config, "agent.codex.model", NULL);
+    for (size_t i = 0; i < ARRAY_LEN(disabled); i++) {
+        strv_push(&spec->argv, "--disable");
+        strv_push(&spec->argv, disabled[i]);
+    }
+    strv_push(&spec->argv, "-c");
+    strv_push(&spec->argv, "check_for_update_on_startup=false");
+    strv_push(&spec->argv, "-c");
+    strv_push(&spec->argv, "analytics.enabled=false");
+    set_text(spec, "web_search", "disabled");
+    if (model)
+        set_text(spec, "model", model);
+    add_provider(spec, start);
+}
+
+static void add_interactive(struct box_spec *spec, const struct agent_start *start, const char *program)
+{
+    strv_push(&spec->argv, program);
+    add_settings(spec, start);
+    set_text(spec, "approval_policy", "never");
+    set_text(spec, "sandbox_mode", "danger-full-access");
+    if (start->resume) {
+        strv_push(&spec->argv, "resume");
+        strv_push(&spec->argv, "--last");
+    }
+    if (start->prompt[0]) {
+        strv_push(&spec->argv, "--");
+        strv_push(&spec->argv, start->prompt);
+    }
+}
+
+static bool add_headless(struct box_spec *spec, const struct agent_start *start, const char *program,
+                         struct err *err)
+{
+    AUTO_FREE char *driver = program_show_driver(spec, start->hook_inside, err);
+    if (!driver)
+        return false;
+    strv_push(&spec->argv, driver);
+    if (start->resume)
+        strv_push(&spec->argv, "--resume");
+    strv_push(&spec->argv, "codex");
+    strv_push(&spec->argv, "--");
+    strv_push(&spec->argv, program);
+    strv_push(&spec->argv, "app-server");
+    strv_push(&spec->argv, "--strict-config");
+    add_settings(spec, start);
+    return true;
+}
+
+/* The trust dialog is answered once, with no: nothing of a repository's own settings is taken. */
+static bool seed_home(const struct agent_start *start, struct err *err)
+{
+    AUTO_FREE char *folder = fs_join(start->home_host, ".codex");
+    AUTO_FREE char *file = fs_join(folder, "config.toml");
+    AUTO_BUF struct buf text = BUF_INIT;
+    if (fs_exists(file)) /* a resumed attempt keeps its own */
+        return true;
+    buf_adds(&text, "[projects.");
+    add_quoted(&text, start->worktree);
+    buf_adds(&text, "]\ntrust_level = \"untrusted\"\n");
+    return fs_mkdirs(folder, 0700, err) && fs_write_plain(AT_FDCWD, file, text.ptr, text.len, 0600, err);
+}
+
+/* The program of an npm package is one of several in a folder that it needs; a launcher of Node in front of it is left out. */
+static char *find_native(const char *found, struct err *err)
+{
+    static const char *const places[] = {
+        "../node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
+        "../node_modules/@openai/codex-linux-arm64/vendor/aarch64-unknown-linux-musl/bin/codex",
+        "../../codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
+        "../../codex-linux-arm64/vendor/aarch64-unknown-linux-musl/bin/codex",
+    };
+    AUTO_FREE char *real = fs_realpath(found, err);
+    if (!real)
+        return NULL;
+    AUTO_FREE char *folder = fs_dirname(real);
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        AUTO_FREE char *path = fs_join(folder, places[i]);
+        struct err absent = ERR_INIT;
+        char *native = fs_realpath(path, &absent);
+        if (native)
+            return native;
+    }
+    return steal_ptr(&real);
+}
+
+static char *show(struct box_spec *spec, const char *found, struct err *err)
+{
+    AUTO_FREE char *native = find_native(found, err);
+    if (!native)
+        return NULL;
+    AUTO_FREE char *bin = fs_dirname(native);
+    AUTO_FREE char *target = fs_dirname(bin);
+    AUTO_FREE char *vendor = fs_dirname(target);
+    if (strcmp(fs_basename(vendor), "vendor") != 0)
+        return program_show(spec, native, err);
+    box_spec_bind(spec, target, target, 0);
+    return steal_ptr(&native);
+}
+
+static const char *const credentials[] = {"OPENAI_API_KEY", "OPENAI_BASE_URL", NULL};
+static const char *const hosts[] = {"api.openai.com:443", NULL};
+
+static bool prepare(struct box_spec *spec, const struct agent_start *start, struct err *err)
+{
+    AUTO_FREE char *found = program_find("codex", start->caller_env);
+    if (!found)
+        return err_set(err, ERR_FAILED,
+                       "Codex is not installed: there is no 'codex' in PATH (npm install -g @openai/codex)");
+    AUTO_FREE char *program = show(spec, found, err);
+    if (!program || !install_gate(spec, start, err) || !seed_home(start, err))
+        return false;
+    for (size_t i = 0; credentials[i]; i++) {
+        const char *value = strv_env_get(start->caller_env, credentials[i]);
+        if (value)
+            strv_env_set(&spec->env, credentials[i], value);
+    }
+    if (!start->interactive)
+        return add_headless(spec, start, program, err);
+    add_interactive(spec, start, program);
+    return true;
+}
+
+const struct agent agent_codex = {
+    .name = "codex",
+    .title = "Codex",
+    .program = "codex",
+    .tested = "0.171.0",
+    .output = "codex",
+    .needs_env = credentials,
+    .needs_hosts = hosts,
+    .url_env = "OPENAI_BASE_URL",
+    .prepare = prepare,
+};
