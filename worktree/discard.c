@@ -146,9 +146,9 @@ static bool refuse_unharvested(const struct wt_attempt *a, struct err *err)
         !folder_changed_since(a->gitdir, &when))
         return true;
     return err_set(err, ERR_REFUSED,
-                   "attempt %s has work that was not brought home yet; wait for it to end, or "
-                   "discard it with --force",
-                   a->id);
+                   "files of attempt %s changed after its work was brought home last; look in %s, "
+                   "or remove it all the same with --force",
+                   a->id, a->upper ? a->upper : a->tree);
 }
 
 static bool refuse_unmerged(const struct wt_attempt *a, struct err *err)

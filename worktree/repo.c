@@ -110,6 +110,17 @@ static bool read_head(struct wt_repo *repo, struct err *err)
     return true;
 }
 
+/* Git names the folder that it looked at, which may lie above the one that was asked for. */
+static char *distrusted_folder(const char *message, const char *fallback)
+{
+    const char *start = strstr(message, "repository at '");
+    const char *end = start ? strchr(start + strlen("repository at '"), '\'') : NULL;
+    AUTO_FREE char *folder =
+        end ? xstrndup(strchr(start, '\'') + 1, (size_t)(end - strchr(start, '\'') - 1))
+            : xstrdup(fallback);
+    return text_clean(folder);
+}
+
 static bool explain_failure(const struct proc_result *r, const char *path, struct err *err)
 {
     AUTO_FREE char *shown = text_clean(path);
@@ -117,11 +128,13 @@ static bool explain_failure(const struct proc_result *r, const char *path, struc
         return err_set(
             err, ERR_NOT_FOUND,
             "%s is not in a git repository; go to one, or run `git init` there and commit", shown);
-    if (strstr(r->errout.ptr, "dubious ownership"))
+    if (strstr(r->errout.ptr, "dubious ownership")) {
+        AUTO_FREE char *folder = distrusted_folder(r->errout.ptr, path);
         return err_set(err, ERR_REFUSED,
                        "the repository at %s belongs to another user; if you trust it, run `git "
-                       "config --global --add safe.directory %s`",
-                       shown, shown);
+                       "config --global --add safe.directory '%s'`",
+                       folder, folder);
+    }
     gitrun_failed(r, GIT_ARGS("rev-parse"), err);
     return err_prefix(err, "cannot open the repository at %s", shown);
 }

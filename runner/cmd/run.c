@@ -110,27 +110,50 @@ static bool stay(int *ret_status, struct client *c, const struct run_opts *o, bo
     return print_end(ret_status, c, created, o->json, err);
 }
 
+struct beginning {
+    struct paths paths;
+    struct config *config;
+    struct client client;
+    json_t *created; /* the answer to run.create */
+};
+
+static void beginning_done(struct beginning *b)
+{
+    json_decref(b->created);
+    client_close(&b->client);
+    config_free(b->config);
+    paths_done(&b->paths);
+}
+
+static bool create(struct beginning *b, const struct run_opts *o, struct err *err)
+{
+    AUTO_RUN_START struct run_start start = RUN_START_INIT;
+    AUTO_JSON json_t *request = NULL;
+    return paths_init(&b->paths, err) && config_load(&b->config, &b->paths, err) &&
+           run_request(&request, &start, o, b->config, err) && client_open(&b->client, err) &&
+           client_call(&b->created, &b->client, "run.create", steal_json(&request), err);
+}
+
 static bool run(int *ret_status, char **argv, struct err *err)
 {
     AUTO_RUN_OPTS struct run_opts o;
-    AUTO_RUN_START struct run_start start = RUN_START_INIT;
-    AUTO_CLIENT struct client c = CLIENT_INIT;
-    AUTO_PATHS struct paths paths = {0};
-    AUTO_CONFIG struct config *config = NULL;
-    AUTO_JSON json_t *request = NULL, *created = NULL;
+    __attribute__((cleanup(beginning_done))) struct beginning b = {.client = CLIENT_INIT};
     run_opts_init(&o);
-    if (!run_opts_parse(&o, argv, err) || !paths_init(&paths, err) ||
-        !config_load(&config, &paths, err) || !run_request(&request, &start, &o, config, err) ||
-        !client_open(&c, err) ||
-        !client_call(&created, &c, "run.create", steal_json(&request), err))
+    if (!run_opts_parse(&o, argv, err))
         return false;
+    if (!create(&b, &o, err)) {
+        /* Nothing was begun: to a script, exit code 1 is work that failed. */
+        if (err_exit_code(err) == 1)
+            err->code = ERR_USAGE;
+        return false;
+    }
     if (o.detach && o.json)
-        return out_json(created, err);
-    if (!o.json && !print_header(created, err))
+        return out_json(b.created, err);
+    if (!o.json && !print_header(b.created, err))
         return false;
     if (o.detach)
-        return print_detached(created, err);
-    return stay(ret_status, &c, &o, config_bool(config, "ui.bell", true), created, err);
+        return print_detached(b.created, err);
+    return stay(ret_status, &b.client, &o, config_bool(b.config, "ui.bell", true), b.created, err);
 }
 
 int cmd_run(int argc, char **argv)

@@ -9,10 +9,10 @@ one_line() { # WHAT PATTERN
 
 mkdir "$WORLD/none"
 cd "$WORLD/none"
-check_status 1 'no repository' headgate run -- true
+check_status 2 'no repository' headgate run -- true
 one_line 'no repository' 'git init'
 git init -q
-check_status 1 'no commit' headgate run -- true
+check_status 2 'no commit' headgate run -- true
 one_line 'no commit' 'commit'
 make_repo "$WORLD/repo"
 cd "$WORLD/repo"
@@ -26,7 +26,7 @@ check_has 'extra words show the quoted form' '.fix the bug. ' "$OUT"
 check_status 2 'no task' headgate run
 check_status 2 'a bad number' headgate run -n zero -- true
 check_status 2 'too many' headgate run -n 1000000 -- true
-check_status 1 'unknown base' headgate run --base nosuch -- true
+check_status 2 'unknown base' headgate run --base nosuch -- true
 one_line 'unknown base' 'nosuch'
 check_status 2 'unknown agent' headgate run --agent nosuch 'do it'
 check_status 2 'unknown rung' headgate run --ladder high -- true

@@ -29,7 +29,7 @@ git -C "$WORLD/up" checkout -q -b topic
 printf 't\n' >"$WORLD/up/topic"
 git -C "$WORLD/up" add topic
 git -C "$WORLD/up" commit -qm Topic
-check_status 1 'a branch that is only on the remote' headgate run --ladder auto --base topic -- true
+check_status 2 'a branch that is only on the remote' headgate run --ladder auto --base topic -- true
 check_has 'names the way' '--fetch' "$OUT"
 check_status 0 'is fetched when asked' headgate run --ladder auto --base topic --fetch -- test -f topic
 check_has 'and the commit is told' "origin/topic was fetched; it is at $(git -C "$WORLD/up" rev-parse --short=12 topic)" "$OUT"

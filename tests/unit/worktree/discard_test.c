@@ -55,7 +55,7 @@ static void refuses_to_lose_what_was_not_harvested(void **state)
     in_repo(f, "git merge -q headgate/1/1");
     free(inside(f, &a, "echo more >>x"));
     assert_false(wt_discard(&a, false, &err));
-    assert_has(err.text, "not brought home");
+    assert_has(err.text, "brought home last");
     assert_ok(wt_discard(&a, true, &err), &err);
     assert_no_trace(f, &a);
 }
@@ -67,7 +67,7 @@ static void refuses_uncommitted_work_without_a_snapshot(void **state)
     AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
     harvest(f, &a, false, &h);
     assert_false(wt_discard(&a, false, &err));
-    assert_has(err.text, "not brought home");
+    assert_has(err.text, "brought home last");
 }
 
 static void force_removes_everything(void **state)
