@@ -7,7 +7,7 @@
 #include "runner/base/mem.h"
 
 static const char *const policy_names[] = {
-    [EXEC_OFF] = "off", [EXEC_WATCH] = "watch", [EXEC_ASK] = "ask"};
+    [EXEC_OFF] = "off", [EXEC_WATCH] = "watch", [EXEC_MATCH] = "match", [EXEC_ASK] = "ask"};
 
 static const char *const becomes_another[] = {"sudo", "doas", "pkexec", "su", "runuser"};
 
@@ -23,7 +23,7 @@ bool exec_policy_parse(enum exec_policy *ret, const char *name, struct err *err)
             *ret = (enum exec_policy)i;
             return true;
         }
-    return err_set(err, ERR_USAGE, "'%s' is no policy for execs; there are off, watch, ask", name);
+    return err_set(err, ERR_USAGE, "'%s' is no policy for execs; there are off, watch, match, ask", name);
 }
 
 static bool is_program(const char *name, const char *program)
@@ -79,8 +79,23 @@ static void say_rule(struct judgement *ret, enum verdict verdict, const struct r
         say(ret, verdict, "rule", rule, "rule %lld holds here", (long long)rule->id);
 }
 
+/* Where no rule and no floor speaks. */
+static void say_policy(struct judgement *ret, enum exec_policy policy, enum exec_standing standing)
+{
+    const char *name = exec_policy_name(policy);
+    if (policy == EXEC_ASK && standing != EXEC_BELOW)
+        say(ret, VERDICT_ASK, "exec", NULL, "what the agent itself starts is asked at '%s'", name);
+    else if (policy == EXEC_MATCH && standing == EXEC_OWN)
+        say(ret, VERDICT_ASK, "exec", NULL,
+            "the agent itself starts it, and no approved call stands behind it ('%s')", name);
+    else if (policy == EXEC_MATCH && standing == EXEC_CALLED)
+        say(ret, VERDICT_ALLOW, "call", NULL, "it carries out an approved call");
+    else
+        say(ret, VERDICT_ALLOW, "exec", NULL, "execs pass at '%s'", name);
+}
+
 void exec_judge(struct judgement *ret, const struct policy *p, enum exec_policy policy,
-                const char *agent, const struct strv *names, bool is_own)
+                const char *agent, const struct strv *names, enum exec_standing standing)
 {
     const struct rule *deny = find_rule(p, RULE_DENY, agent, names);
     const struct rule *ask = find_rule(p, RULE_ASK, agent, names);
@@ -95,9 +110,6 @@ void exec_judge(struct judgement *ret, const struct policy *p, enum exec_policy 
         say_rule(ret, VERDICT_ASK, ask);
     else if (allow)
         say_rule(ret, VERDICT_ALLOW, allow);
-    else if (policy == EXEC_ASK && is_own)
-        say(ret, VERDICT_ASK, "exec", NULL, "what the agent itself starts is asked at '%s'",
-            exec_policy_name(policy));
     else
-        say(ret, VERDICT_ALLOW, "exec", NULL, "execs pass at '%s'", exec_policy_name(policy));
+        say_policy(ret, policy, standing);
 }

@@ -1,9 +1,11 @@
 /*
  * exec: what the gate says of one exec by any process in a box. Pure.
  *
- * `watch` lets everything run that no rule and no floor refuses. `ask` asks a person about what the
- * agent's own process starts; what runs below it follows the rules alone. Precedence: a rule that
- * denies, the floor, a rule that asks, a rule that allows, the policy. `off` judges nothing.
+ * `watch` lets everything run that no rule and no floor refuses. `match` asks
+ * a person about what the agent's own process starts, unless an approved call stands behind it or it
+ * is known as a helper of that agent, so that nobody is asked twice; `ask` asks in these cases too.
+ * What runs below follows the rules alone. Precedence: a rule that denies, the floor, a rule that
+ * asks, a rule that allows, the policy. `off` judges nothing.
  *
  * The floor is small: programs whose only use is to become another user. They can do nothing in a
  * box, which gives nobody new rights, and a refusal says so. An allowing rule lifts it.
@@ -16,13 +18,20 @@
 
 #include "gate/policy.h"
 
-enum exec_policy { EXEC_OFF, EXEC_WATCH, EXEC_ASK };
+enum exec_policy { EXEC_OFF, EXEC_WATCH, EXEC_MATCH, EXEC_ASK };
 const char *exec_policy_name(enum exec_policy policy);
 bool exec_policy_parse(enum exec_policy *ret, const char *name, struct err *err) WARN_UNUSED;
 
-/* names: every name of every program that the exec would start (found, called, interpreters).
- * is_own: it comes from the agent's own process. */
+/* How an exec stands to the agent. */
+enum exec_standing {
+    EXEC_BELOW,  /* not by the agent's own process */
+    EXEC_OWN,    /* by itself, with nothing known behind it */
+    EXEC_HELPER, /* by itself, one of its helpers */
+    EXEC_CALLED, /* by itself, what an approved call comes to (exec_form.h) */
+};
+
+/* names: every name of every program that the exec would start (found, called, interpreters). */
 void exec_judge(struct judgement *ret, const struct policy *p, enum exec_policy policy,
-                const char *agent, const struct strv *names, bool is_own);
+                const char *agent, const struct strv *names, enum exec_standing standing);
 
 #endif

@@ -156,6 +156,41 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
     return true;
 }
 
+/*
+ * Bash calls, as 2.1.332 runs them: the snapshot of the shell that it took at its start, the command
+ * as one word, the folder kept for the next call. Without standard input where the command brings its
+ * own.
+ */
+#define BASH_FORM(input)                                                                         \
+    {                                                                                            \
+        {                                                                                        \
+            "bash", "-c",                                                                        \
+                "source %h/.claude/shell-snapshots/snapshot-bash-%i 2>/dev/null || true && "     \
+                "\\builtin shopt -u extglob 2>/dev/null || true && "                             \
+                "{ \\builtin unalias -- 'which'; \\builtin unset -f -- 'which'; } "              \
+                ">/dev/null 2>&1 || true && "                                                    \
+                "{ \\builtin unalias -- 'unsetenv'; \\builtin unset -f -- 'unsetenv'; } "        \
+                ">/dev/null 2>&1 || true && eval %q" input " && pwd -P >| /tmp/claude-%i-cwd",   \
+                NULL                                                                             \
+        }                                                                                        \
+    }
+static const struct agent_form calls[] = {BASH_FORM(" < /dev/null"), BASH_FORM(""), {{NULL}}};
+
+/* The hook as it is installed above, its look at the environment, the snapshot of the shell, and
+ * programs that it reads the worktree with. */
+static const struct agent_form helpers[] = {
+    {{"sh", "-c",
+      "%k --agent claude --socket %g || { echo 'headgate: the gate could not answer; the call is denied' >&2; "
+      "exit 2; }",
+      NULL}},
+    {{"bash", "-c", "env", NULL}},
+    {{"bash", "-c", "-l", "SNAPSHOT_FILE=%h/.claude/shell-snapshots/snapshot-bash-%i\n%a", NULL}},
+    {{"git", "%*", NULL}},
+    {{"rg", "%*", NULL}},
+    {{"ps", "%*", NULL}},
+    {{NULL}},
+};
+
 const struct agent agent_claude = {
     .name = "claude",
     .title = "Claude Code",
@@ -164,6 +199,8 @@ const struct agent agent_claude = {
     .output = "claude",
     .needs_env = credentials,
     .needs_hosts = hosts,
+    .exec_calls = calls,
+    .exec_helpers = helpers,
     .url_env = "ANTHROPIC_BASE_URL",
     .prepare = prepare,
 };

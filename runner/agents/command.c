@@ -15,10 +15,22 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
 
 static const char *const no_env[] = {NULL};
 
+/* A shell that is given the command as it is, or none. */
+static const struct agent_form calls[] = {
+    {{"sh", "-c", "%c", NULL}},
+    {{"bash", "-c", "%c", NULL}},
+    {{"bash", "-lc", "%c", NULL}},
+    {{"%w", NULL}},
+    {{NULL}},
+};
+static const struct agent_form helpers[] = {{{"%k", "%*", NULL}}, {{NULL}}};
+
 const struct agent agent_command = {
     .name = "command",
     .title = "a command of your own",
     .output = "lines",
     .needs_env = no_env,
+    .exec_calls = calls,
+    .exec_helpers = helpers,
     .prepare = prepare,
 };

@@ -10,11 +10,7 @@
 #include "runner/base/mem.h"
 #include "sandbox/profile.h"
 
-#define INSIDE "/run/headgate"
-#define INSIDE_GATE INSIDE "/gate.sock"
-#define INSIDE_BIN INSIDE "/bin"
-#define INSIDE_HOOK WAY_OUT_HOOK
-#define INSIDE_SCRATCH INSIDE "/scratch"
+#define INSIDE_SCRATCH BOXES_INSIDE "/scratch"
 
 enum { DEFAULT_PIDS = 4096 };
 static const int64_t default_memory_bytes = (int64_t)8 << 30;
@@ -81,8 +77,8 @@ static bool show_gate(struct box_spec *spec, const struct boxes *b, struct err *
     if (!hook)
         return false;
     AUTO_FREE char *gate = paths_gate_socket(b->paths, b->spec->id);
-    box_spec_bind(spec, hook, INSIDE_HOOK, 0);
-    box_spec_bind(spec, gate, INSIDE_GATE, BOX_BIND_LATER); /* the keeper listens there */
+    box_spec_bind(spec, hook, WAY_OUT_HOOK, 0);
+    box_spec_bind(spec, gate, BOXES_GATE, BOX_BIND_LATER); /* the keeper listens there */
     return true;
 }
 
@@ -90,15 +86,15 @@ static void tell_environment(struct box_spec *spec, const struct boxes *b)
 {
     AUTO_FREE char *run = xasprintf("%lld", (long long)b->spec->run);
     const char *path = strv_env_get(&spec->env, "PATH");
-    AUTO_FREE char *with_hook = xasprintf("%s:" INSIDE_BIN, path ? path : "/usr/bin:/bin");
+    AUTO_FREE char *with_hook = xasprintf("%s:" BOXES_BIN, path ? path : "/usr/bin:/bin");
     strv_env_set(&spec->env, "PATH", with_hook);
     strv_env_set(&spec->env, "HEADGATE_RUN", run);
     strv_env_set(&spec->env, "HEADGATE_ATTEMPT", b->spec->id);
     strv_env_set(&spec->env, "HEADGATE_BRANCH", b->spec->branch);
     strv_env_set(&spec->env, "HEADGATE_TASK", b->spec->prompt);
     strv_env_set(&spec->env, "HEADGATE_WORKTREE", b->tree->tree);
-    strv_env_set(&spec->env, "HEADGATE_GATE", INSIDE_GATE);
-    strv_env_set(&spec->env, "HEADGATE_HOOK", INSIDE_HOOK);
+    strv_env_set(&spec->env, "HEADGATE_GATE", BOXES_GATE);
+    strv_env_set(&spec->env, "HEADGATE_HOOK", WAY_OUT_HOOK);
 }
 
 int64_t boxes_memory(const struct config *config)
@@ -231,8 +227,8 @@ static bool add_agent(struct box_spec *spec, const struct boxes *b, struct err *
         .home_host = home,
         .home_inside = boxes_home(b),
         .worktree = b->tree->tree,
-        .hook_inside = INSIDE_HOOK,
-        .gate_inside = INSIDE_GATE,
+        .hook_inside = WAY_OUT_HOOK,
+        .gate_inside = BOXES_GATE,
         .caller_env = &b->spec->env,
         .config = b->config,
         .agent_name = b->spec->agent,

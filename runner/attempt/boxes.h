@@ -9,6 +9,12 @@
 #include "runner/attempt/attempt.h"
 #include "sandbox/box.h"
 
+/* Inside the box. */
+#define BOXES_INSIDE "/run/headgate"
+#define BOXES_GATE BOXES_INSIDE "/gate.sock"
+
+#define BOXES_BIN BOXES_INSIDE "/bin"
+
 /* What does not change between the boxes of an attempt. All borrowed. */
 struct boxes {
     const struct paths *paths;

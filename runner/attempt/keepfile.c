@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "runner/agents/agent.h"
+#include "runner/attempt/exec_forms.h"
 #include "runner/attempt/way_out.h"
 #include "runner/base/fs.h"
 #include "runner/base/limits.h"
@@ -57,6 +58,8 @@ static json_t *exec_json(const struct boxes *b)
     jx_set_bool(exec, "debugger", config_bool(b->config, "gate.debugger", false));
     jx_set_int(exec, "deadline_ms",
                config_int(b->config, "gate.execdeadline", DEFAULT_EXEC_DEADLINE_MS));
+    jx_set(exec, "calls", exec_forms_calls(b));
+    jx_set(exec, "helpers", exec_forms_helpers(b));
     return exec;
 }
 

@@ -121,7 +121,7 @@ bool run_opts_parse(struct run_opts *o, char **argv, struct err *err)
          "how long a call waits for you, and what is then: denied as a timeout (the default), or said "
          "again and waiting on; wait alone is as long as the agent can",
          0, 0},
-        {0, "exec", OPT_STRING, &o->exec, "P", "what becomes of every exec in the box: watch, ask or off", 0,
+        {0, "exec", OPT_STRING, &o->exec, "P", "what becomes of every exec in the box: watch, match, ask or off", 0,
          0},
         {0, "engine", OPT_STRING, &o->engine, "E", "overlay or checkout", 0, 0},
         {0, "require", OPT_STRING, &o->require, "LAYER,...",

@@ -27,6 +27,7 @@ struct door_call {
     char *name;     /* "c12"; NULL: not told yet */
     char digest[DIGEST_HEX_SIZE];
     struct confirm_key key;
+    struct call_request request; /* of a waiting call that somebody wants to know of; else empty */
     int64_t asked_ms, deadline_ms; /* monotonic */
     bool is_waiting;
     bool is_overdue; /* its first deadline has passed, and it waits on */
@@ -110,6 +111,12 @@ static json_t *door_body(const struct door_call *c, const struct call_request *r
     return body;
 }
 
+static void door_tell(const struct door *d, int64_t number, const struct call_request *request)
+{
+    if (d->allowed)
+        d->allowed(d->allowed_arg, number, request);
+}
+
 static void door_settle(struct door_call *c, const struct call_request *request,
                         const struct judgement *j)
 {
@@ -120,10 +127,13 @@ static void door_settle(struct door_call *c, const struct call_request *request,
     jx_set_str(body, "why", j->why);
     jx_set_int(body, "rule", j->rule);
     jx_set_str(body, "reason", j->reason);
-    if (!records_add(c->door->records, "decided", body, &err))
+    if (!records_add(c->door->records, "decided", body, &err)) {
         door_deny_unrecorded(c, &err);
-    else
-        door_answer(c, allow, j->why, j->reason);
+        return;
+    }
+    if (allow)
+        door_tell(c->door, c->number, request);
+    door_answer(c, allow, j->why, j->reason);
 }
 
 /* How long a call may wait before it is denied. */
@@ -133,8 +143,7 @@ static int64_t door_longest_ms(const struct door *d)
     return last_ms > first_ms ? last_ms : first_ms;
 }
 
-static void door_ask(struct door_call *c, const struct call_request *request,
-                     const struct judgement *j)
+static void door_ask(struct door_call *c, struct call_request *request, const struct judgement *j)
 {
     struct door *d = c->door;
     struct err err = ERR_INIT;
@@ -153,6 +162,10 @@ static void door_ask(struct door_call *c, const struct call_request *request,
     jx_set_str(body, "why", j->why);
     jx_set_int(body, "rule", j->rule);
     jx_set_str(body, "reason", j->reason);
+    if (d->allowed) {
+        c->request = *request;
+        *request = (struct call_request)CALL_REQUEST_INIT;
+    }
     if (!records_add(d->records, "asked", body, &err))
         door_deny_unrecorded(c, &err);
     door_set_deadline(d);
@@ -259,6 +272,7 @@ static void door_on_closed(struct conn *conn, const struct err *err, void *arg)
             break;
         }
     }
+    call_request_release(&c->request);
     free(c->name);
     free(c);
 }
@@ -383,10 +397,12 @@ static void door_consume(struct door_call *c, const char *why, const char *reaso
     json_t *body = json_object();
     jx_set_int(body, "call", c->number);
     jx_set_str(body, "digest", c->digest);
-    if (!records_add(c->door->records, "consumed", body, &err))
+    if (!records_add(c->door->records, "consumed", body, &err)) {
         door_deny_unrecorded(c, &err);
-    else
-        door_answer(c, true, why, reason);
+        return;
+    }
+    door_tell(c->door, c->number, &c->request);
+    door_answer(c, true, why, reason);
 }
 
 void door_name(struct door *d, const json_t *msg)
@@ -431,27 +447,6 @@ json_t *door_waiting(const struct door *d)
         json_array_append_new(list, entry);
     }
     return list;
-}
-
-bool door_set_policy(struct door *d, const json_t *msg, struct err *err)
-{
-    struct policy policy = POLICY_INIT;
-    if (!policy_from_json(&policy, msg, err))
-        return false;
-    if (policy.epoch < d->policy.epoch) {
-        policy_release(&policy);
-        return true;
-    }
-    /* Checked when the configuration was read. */
-    bool is_listed = net_add_listed(&policy, &d->config->net, err);
-    policy_release(&d->policy);
-    d->policy = policy;
-    return is_listed;
-}
-
-int64_t door_epoch(const struct door *d)
-{
-    return d->policy.epoch;
 }
 
 bool door_open(struct door *ret, uv_loop_t *loop, int listen_fd, struct keep_config *config,

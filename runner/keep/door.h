@@ -12,7 +12,8 @@
  * 2. A call's decision is taken only for the digest that was asked.
  * 3. Whatever a hook does, it gets one answer or the end of the stream, within the deadline;
  * nothing that it does holds more than the bounds of limits.h.
- * 4. Waiting calls hold no arguments in memory: those are in the spool.
+ * 4. Waiting calls hold no arguments in memory, which are in the spool; unless somebody wants to know
+ * of what was allowed (`allowed`).
  */
 #ifndef KEEP_DOOR_H
 #define KEEP_DOOR_H
@@ -30,6 +31,9 @@ struct door {
     struct policy policy;
     struct confirm confirm; /* allowed calls that an agent may ask about once more */
     const int *root_fd; /* borrowed: the box's root once it is open, -1 before; NULL: never */
+    /* Told of each allowed call before its caller is; NULL: nobody. */
+    void (*allowed)(void *arg, int64_t number, const struct call_request *call);
+    void *allowed_arg;
     struct listener *listener;
     uv_timer_t deadline;
     struct conn_pool pool;

@@ -114,6 +114,7 @@ struct look {
     struct exec_args args;
     struct exec_image image;
     struct exec_origin origin;
+    enum exec_standing standing;
     char cwd[PATH_MAX];
 };
 
@@ -121,7 +122,6 @@ static void look_done(struct look *k)
 {
     exec_args_release(&k->args);
     exec_image_release(&k->image);
-    exec_origin_release(&k->origin);
 }
 
 /* The box's root, as the first caller sees it: pid 1 itself cannot be looked at. */
@@ -157,16 +157,26 @@ static void read_cwd(struct look *k)
     k->cwd[len > 0 ? len : 0] = '\0';
 }
 
+static void make_record(struct exec_record *ret, struct exec_gate *g, struct look *k)
+{
+    AUTO_STRV struct strv parents = STRV_INIT;
+    exec_origin_parents(&parents, &g->family, k->notice.tid);
+    if (!k->cwd[0])
+        read_cwd(k);
+    exec_record_make(ret, g->config, g->records, &k->image, &k->args, k->cwd, &parents,
+                     exec_calls_find(&g->calls, k->image.call));
+}
+
 static void deny(struct exec_gate *g, struct look *k, const struct judgement *j)
 {
     struct err err = ERR_INIT;
     AUTO_EXEC_RECORD struct exec_record record = EXEC_RECORD_INIT;
-    read_cwd(k);
+    bool is_noted = may_note(g);
+    if (is_noted)
+        make_record(&record, g, k);
     refuse(g, &k->notice, EACCES);
-    if (!may_note(g))
+    if (!is_noted)
         return;
-    exec_record_make(&record, g->config, g->records, &k->image, &k->args, k->cwd,
-                     &k->origin.parents);
     json_t *body = exec_record_body(&record, j);
     jx_set_str(body, "verdict", "deny");
     bool is_kept = records_add(g->records, "decided", body, &err);
@@ -176,9 +186,7 @@ static void deny(struct exec_gate *g, struct look *k, const struct judgement *j)
 static void ask(struct exec_gate *g, struct look *k, const struct judgement *j)
 {
     AUTO_EXEC_RECORD struct exec_record record = EXEC_RECORD_INIT;
-    read_cwd(k);
-    exec_record_make(&record, g->config, g->records, &k->image, &k->args, k->cwd,
-                     &k->origin.parents);
+    make_record(&record, g, k);
     if (!exec_notice_lives(&k->notice, g->listener_fd))
         return;
     if (exec_wait_remembers(&g->wait, record.action))
@@ -187,14 +195,39 @@ static void ask(struct exec_gate *g, struct look *k, const struct judgement *j)
         refuse(g, &k->notice, EAGAIN);
 }
 
+/* Policies that ask look at who calls. */
+static bool looks_at_origin(const struct exec_gate *g)
+{
+    return g->config->exec == EXEC_ASK || g->config->exec == EXEC_MATCH;
+}
+
+static void find_standing(struct exec_gate *g, struct look *k)
+{
+    const struct exec_place place = {g->root_fd, k->notice.tid, k->notice.dirfd};
+    if (!looks_at_origin(g))
+        return;
+    exec_origin_of(&k->origin, &g->family, k->notice.tid);
+    k->image.call = k->origin.call;
+    if (!k->origin.is_own)
+        return;
+    k->standing = EXEC_OWN;
+    if (g->config->exec != EXEC_MATCH)
+        return;
+    read_cwd(k);
+    k->standing =
+        exec_calls_stand(&g->calls, &place, &k->args, &k->image, k->cwd, &k->image.call);
+}
+
 static void judge(struct exec_gate *g, struct look *k)
 {
     struct judgement j = {0};
-    if (g->config->exec == EXEC_ASK)
-        exec_origin_of(&k->origin, &g->family, k->notice.tid);
+    find_standing(g, k);
     if (!exec_notice_lives(&k->notice, g->listener_fd))
         return; /* all of the above may have been another's */
-    exec_judge(&j, g->rules, g->config->exec, g->config->agent, &k->image.names, k->origin.is_own);
+    exec_judge(&j, g->rules, g->config->exec, g->config->agent, &k->image.names, k->standing);
+    k->image.is_carrying = k->standing == EXEC_CALLED;
+    if (k->image.is_carrying && j.verdict != VERDICT_DENY)
+        exec_calls_take(&g->calls, k->image.call);
     switch (j.verdict) {
     case VERDICT_ALLOW:
         go_on(g, &k->notice, &k->image);
@@ -214,7 +247,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     (void)events;
     for (int i = 0; status == 0 && i < EXEC_BATCH && g->is_polling; i++) {
         __attribute__((cleanup(look_done))) struct look k = {
-            .args = EXEC_ARGS_INIT, .image = EXEC_IMAGE_INIT, .origin = EXEC_ORIGIN_INIT};
+            .args = EXEC_ARGS_INIT, .image = EXEC_IMAGE_INIT};
         if (!exec_notice_take(&k.notice, g->listener_fd))
             return;
         int why = look_at(&k, g);
@@ -255,6 +288,7 @@ void exec_gate_init(struct exec_gate *g, uv_loop_t *loop, const struct keep_conf
         .config = config, .rules = rules, .records = records, .listener_fd = -1, .root_fd = -1};
     g->layer.state = LAYER_UNAVAILABLE;
     snprintf(g->layer.reason, sizeof g->layer.reason, "off (gate.exec, --exec)");
+    g->calls.config = config;
     g->poll.loop = loop;
     exec_log_init(&g->log, loop, records);
     exec_wait_init(&g->wait, loop, &wait_ops, g, records, config->exec_deadline_ms);
@@ -347,15 +381,18 @@ void exec_gate_event(struct exec_gate *g, pid_t pid, int status)
     switch (exec_trace_event(&g->trace, pid, status, &image)) {
     case EXEC_BEGAN:
         g->has_begun = true;
-        if (g->config->exec == EXEC_ASK)
-            exec_family_begun(&g->family, pid);
+        if (looks_at_origin(g))
+            exec_family_begun(&g->family, pid, image.call);
         exec_log_add(&g->log, image.names.v[0]);
         break;
     case EXEC_RACED:
         on_raced(g, &image);
         break;
-    case EXEC_NONE:
     case EXEC_FAILED:
+        if (image.is_carrying)
+            exec_calls_give_back(&g->calls, image.call);
+        break;
+    case EXEC_NONE:
     case EXEC_GONE:
         break;
     }
@@ -395,6 +432,8 @@ void exec_gate_release(struct exec_gate *g)
     auto_fd_(&g->listener_fd);
     auto_fd_(&g->root_fd);
     exec_trace_release(&g->trace);
+    exec_family_release(&g->family);
+    exec_calls_release(&g->calls);
     for (size_t i = 0; i < g->n_put_off; i++)
         exec_image_release(&g->put_off[i].image);
     free(g->put_off);

@@ -16,6 +16,7 @@
 #define KEEP_EXEC_GATE_H
 
 #include "gate/exec.h"
+#include "runner/keep/exec_call.h"
 #include "runner/keep/exec_log.h"
 #include "runner/keep/exec_origin.h"
 #include "runner/keep/exec_trace.h"
@@ -39,6 +40,7 @@ struct exec_gate {
     bool is_polling, is_ended;
     uv_poll_t poll;
     struct exec_family family;
+    struct exec_calls calls;
     struct exec_trace trace;
     struct exec_put_off *put_off;
     size_t n_put_off;

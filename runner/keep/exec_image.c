@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
@@ -47,6 +48,12 @@ static void add_found_name(struct strv *names, int fd)
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t len = readlink(link, path, sizeof path);
     strv_push_n(names, len > 0 ? path : "?", len > 0 ? (size_t)len : 1);
+}
+
+static bool is_fixed(int fd)
+{
+    struct statvfs fs;
+    return fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
 }
 
 /* The first bytes; what is behind a short file's end is zero, as in the kernel's buffer. */
@@ -190,6 +197,8 @@ static int follow(struct chase *c, const struct exec_place *place, int fd, char 
         return errno;
     if (!S_ISREG(st.st_mode))
         return EACCES;
+    if (c->image.names.n == 0)
+        c->image.is_fixed = is_fixed(fd);
     size_t n = c->image.names.n;
     add_found_name(&c->image.names, fd);
     int why = read_head(head, fd);

@@ -21,6 +21,9 @@ struct exec_image {
     bool is_runnable; /* false: no native binary at the end of it; the kernel is to refuse it */
     dev_t dev;
     ino_t ino;         /* of the executable at the end */
+    bool is_fixed;     /* the file that was called is on a mount that the box cannot write */
+    int64_t call;      /* whoever decides: the call behind it, 0: none known; */
+    bool is_carrying;  /* it is the one that carries the call out */
     size_t args_bytes; /* of all arguments, each with its NUL, and their digest */
     char args_digest[DIGEST_HEX_SIZE];
 };

@@ -4,23 +4,19 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 
-enum { ORIGIN_DEPTH_MAX = 64, ORIGIN_STAT_BYTES = 4096 };
+enum { ORIGIN_DEPTH_MAX = 64, ORIGIN_STAT_BYTES = 4096, ORIGIN_PLACES = 1024 };
 
 struct process {
     pid_t pid, parent;
     uint64_t start_ticks;
 };
-
-void exec_origin_release(struct exec_origin *o)
-{
-    strv_release(&o->parents);
-}
 
 /* proc_pid_stat(5): the name in brackets may hold anything, so the fields are counted behind it. */
 static bool process_of(struct process *ret, pid_t pid)
@@ -67,22 +63,69 @@ static void add_program(struct strv *names, pid_t pid)
         strv_push_n(names, program, (size_t)len);
 }
 
-static bool has_begun(const struct exec_family *f, const struct process *p)
+/* The place of a pid: its own, or the free one where it would stand. */
+static struct exec_begun *place_of(const struct exec_family *f, pid_t pid)
 {
-    for (size_t i = 0; i < EXEC_ORIGIN_BEGUN; i++)
-        if (f->begun[i].pid == p->pid && f->begun[i].start_ticks == p->start_ticks)
-            return true;
-    return false;
+    size_t i = (size_t)pid & (f->n_places - 1);
+    while (f->begun[i].pid && f->begun[i].pid != pid)
+        i = (i + 1) & (f->n_places - 1);
+    return &f->begun[i];
 }
 
-void exec_family_begun(struct exec_family *f, pid_t pid)
+/* NULL: it has begun none. A number that was given out again is another process. */
+static const struct exec_begun *find_begun(const struct exec_family *f, const struct process *p)
+{
+    if (f->n_places == 0)
+        return NULL;
+    const struct exec_begun *b = place_of(f, p->pid);
+    return b->pid && b->start_ticks == p->start_ticks ? b : NULL;
+}
+
+static bool lives(const struct exec_begun *b)
 {
     struct process p;
-    if (pid == f->agent_pid || !process_of(&p, pid) || has_begun(f, &p))
+    return process_of(&p, b->pid) && p.start_ticks == b->start_ticks;
+}
+
+/* Half of the places in use: drop those that have ended, and take twice the room that is left. */
+static void make_room(struct exec_family *f)
+{
+    struct exec_begun *old = f->begun;
+    size_t n_old = f->n_places, n = 0;
+    if (n_old > 0 && f->n_begun * 2 < n_old)
         return;
-    f->begun[f->next].pid = pid;
-    f->begun[f->next].start_ticks = p.start_ticks;
-    f->next = (f->next + 1) % EXEC_ORIGIN_BEGUN;
+    for (size_t i = 0; i < n_old; i++)
+        if (old[i].pid && !lives(&old[i]))
+            old[i].pid = 0;
+        else
+            n += old[i].pid != 0;
+    f->n_places = ORIGIN_PLACES;
+    while (f->n_places < n * 4)
+        f->n_places *= 2;
+    f->n_begun = n;
+    f->begun = xcalloc(f->n_places, sizeof *f->begun);
+    for (size_t i = 0; i < n_old; i++)
+        if (old[i].pid)
+            *place_of(f, old[i].pid) = old[i];
+    free(old);
+}
+
+void exec_family_begun(struct exec_family *f, pid_t pid, int64_t call)
+{
+    struct process p;
+    if (pid == f->agent_pid || !process_of(&p, pid))
+        return;
+    make_room(f);
+    struct exec_begun *b = place_of(f, pid);
+    f->n_begun += b->pid == 0;
+    *b = (struct exec_begun){.pid = pid, .start_ticks = p.start_ticks, .call = call};
+}
+
+void exec_family_release(struct exec_family *f)
+{
+    free(f->begun);
+    f->begun = NULL;
+    f->n_begun = f->n_places = 0;
 }
 
 static bool stat_program(struct stat *ret, pid_t pid)
@@ -117,23 +160,38 @@ static bool is_start(const struct exec_family *f, pid_t group)
     return stat_program(&st, group) && st.st_dev == f->launcher_dev && st.st_ino == f->launcher_ino;
 }
 
-void exec_origin_of(struct exec_origin *ret, struct exec_family *f, pid_t tid)
+void exec_origin_of(struct exec_origin *ret, const struct exec_family *f, pid_t tid)
 {
     struct process p = {0};
-    pid_t group = group_of(tid);
-    bool is_below = is_start(f, group);
-    ret->is_own = false;
-    pid_t at = group;
+    pid_t group = group_of(tid), at = group;
+    *ret = (struct exec_origin){0};
     for (int depth = 0; depth < ORIGIN_DEPTH_MAX && at > 0 && at != f->init_pid; depth++) {
         if (!process_of(&p, at))
             break;
-        is_below = is_below || has_begun(f, &p);
-        add_program(&ret->parents, at);
+        const struct exec_begun *begun = find_begun(f, &p);
+        if (begun) {
+            ret->call = begun->call;
+            return;
+        }
         if (at == f->agent_pid) {
-            ret->is_own = !is_below && !f->is_setup;
+            ret->is_own = !f->is_setup && !is_start(f, group);
             return;
         }
         at = p.parent;
     }
-    ret->is_own = !is_below && !f->is_setup && runs_program_of(group, f->agent_pid);
+    ret->is_own = !f->is_setup && !is_start(f, group) && runs_program_of(group, f->agent_pid);
+}
+
+void exec_origin_parents(struct strv *out, const struct exec_family *f, pid_t tid)
+{
+    struct process p = {0};
+    pid_t at = group_of(tid);
+    for (int depth = 0; depth < ORIGIN_DEPTH_MAX && at > 0 && at != f->init_pid; depth++) {
+        if (!process_of(&p, at))
+            return;
+        add_program(out, at);
+        if (at == f->agent_pid)
+            return;
+        at = p.parent;
+    }
 }

@@ -36,7 +36,8 @@ static json_t *argv_json(const struct exec_args *args, bool *ret_is_cut)
 
 void exec_record_make(struct exec_record *ret, const struct keep_config *config,
                       const struct records *records, const struct exec_image *image,
-                      const struct exec_args *args, const char *cwd, const struct strv *parents)
+                      const struct exec_args *args, const char *cwd, const struct strv *parents,
+                      const struct exec_call *below)
 {
     bool is_cut;
     json_t *members = json_object();
@@ -56,10 +57,12 @@ void exec_record_make(struct exec_record *ret, const struct keep_config *config,
                     .args = members,
                     .cwd = encode(cwd),
                     .worktree = xstrdup(config->worktree),
-                    .call_id = xstrdup(""),
-                    .session = xstrdup(""),
-                    .sub_id = xstrdup(""),
-                    .sub_type = xstrdup("")},
+                    .call_id = xstrdup(below ? below->who.call_id : ""),
+                    .session = xstrdup(below ? below->who.session : ""),
+                    .sub_id = xstrdup(below ? below->who.sub_id : ""),
+                    .sub_type = xstrdup(below ? below->who.sub_type : ""),
+                    .sub_depth = below ? below->who.sub_depth : 0},
+        .below = below ? below->number : 0,
     };
     call_action_digest(ret->action, &ret->request);
     call_digest(ret->digest, config->attempt, ret->number, &ret->request);
@@ -75,5 +78,7 @@ json_t *exec_record_body(const struct exec_record *r, const struct judgement *j)
     jx_set_str(body, "why", j->why);
     jx_set_str(body, "reason", j->reason);
     jx_set_int(body, "rule", j->rule);
+    if (r->below)
+        jx_set_int(body, "below", r->below);
     return body;
 }

@@ -224,6 +224,12 @@ static void keep_on_record(void *arg, const json_t *record, int64_t seq)
     link_record(&k->link, record, seq);
 }
 
+static void keep_on_allowed(void *arg, int64_t number, const struct call_request *call)
+{
+    struct keep *k = arg;
+    exec_calls_approved(&k->exec.calls, number, call);
+}
+
 static bool keep_listen(struct keep *k, struct err *err)
 {
     /* The box runs as another account when the keeper is root. The socket's folder (0700) keeps all
@@ -237,6 +243,10 @@ static bool keep_listen(struct keep *k, struct err *err)
     if (gate < 0 || !door_open(&k->door, &k->loop, gate, &k->config, &k->records, err))
         return err_prefix(err, "the gate socket");
     k->door.root_fd = &k->exec.root_fd;
+    if (k->config.exec == EXEC_MATCH) {
+        k->door.allowed = keep_on_allowed;
+        k->door.allowed_arg = k;
+    }
     return net_gate_init(&k->net, &k->loop, &k->config, &k->door.policy, &k->records, err) ||
            err_prefix(err, "the proxy");
 }

@@ -87,13 +87,36 @@ static bool load_numbers(struct keep_config *c, const json_t *j, struct err *err
            load_int(&c->deadline_ms, j, "deadline_ms", KEEP_DEADLINE_MS, INT64_MAX / 2, err);
 }
 
+/* A list of lists of words; one that cannot be read is an error and not a shorter list. */
+static bool load_forms(struct exec_forms *ret, const json_t *exec, const char *key, struct err *err)
+{
+    const json_t *list = jx_arr(exec, key);
+    ret->v = xcalloc(json_array_size(list) + 1, sizeof *ret->v);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        AUTO_JSON json_t *form = json_pack("{s:O}", "f", json_array_get(list, i));
+        jx_strv(&ret->v[ret->n++], form, "f");
+        if (ret->v[i].n == 0 || ret->v[i].n != json_array_size(jx_arr(form, "f")))
+            return err_set(err, ERR_FORMAT, "keep.json: '%s' holds no list of words", key);
+    }
+    return true;
+}
+
+static void release_forms(struct exec_forms *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        strv_release(&f->v[i]);
+    free(f->v);
+}
+
 static bool load_exec(struct keep_config *c, const json_t *j, struct err *err)
 {
     const json_t *exec = jx_obj(j, "exec");
     c->is_exec_required = jx_bool(exec, "required", false);
     c->is_exec_unverified = !jx_bool(exec, "verify", true);
     c->may_debug = jx_bool(exec, "debugger", false);
-    if (!load_int(&c->exec_deadline_ms, exec, "deadline_ms", KEEP_EXEC_DEADLINE_MS, INT32_MAX, err))
+    if (!load_int(&c->exec_deadline_ms, exec, "deadline_ms", KEEP_EXEC_DEADLINE_MS, INT32_MAX, err) ||
+        !load_forms(&c->exec_calls, exec, "calls", err) ||
+        !load_forms(&c->exec_helpers, exec, "helpers", err))
         return false;
     return exec_policy_parse(&c->exec, jx_str(exec, "policy", exec_policy_name(EXEC_OFF)), err) ||
            err_prefix(err, "keep.json");
@@ -177,6 +200,8 @@ void keep_config_release(struct keep_config *c)
     free(c->home);
     free(c->output);
     free(c->services);
+    release_forms(&c->exec_calls);
+    release_forms(&c->exec_helpers);
     strv_release(&c->net);
     buf_release(&c->plan);
     free(c->plan_name);

@@ -15,6 +15,12 @@ struct keep_service {
     uint16_t target; /* on 127.0.0.1 of the host */
 };
 
+/* Patterns of execs (gate/exec_form.h). */
+struct exec_forms {
+    struct strv *v;
+    size_t n;
+};
+
 struct keep_config {
     char *attempt; /* "3.2" */
     char *agent;   /* the kind, "claude" */
@@ -35,6 +41,8 @@ struct keep_config {
     bool is_exec_required;    /* asked for by name: without a working gate nothing starts */
     bool is_exec_unverified;  /* for negative controls only: races are not excluded */
     bool may_debug;           /* an exec that a debugger in the box traces goes on unverified */
+    struct exec_forms exec_calls;   /* what carries out a shell call of this agent */
+    struct exec_forms exec_helpers; /* what this agent starts by itself */
     int64_t exec_deadline_ms; /* how long an asked exec waits for a person */
     int64_t linger_ms;        /* how long it waits for a server after the agent's end */
     struct keep_service *services;

@@ -8,7 +8,7 @@
 #include "runner/base/mem.h"
 
 static enum verdict judge(const char *rules, enum exec_policy policy, const char *programs,
-                          bool is_own)
+                          enum exec_standing standing)
 {
     struct err err = ERR_INIT;
     struct policy p = POLICY_INIT;
@@ -23,7 +23,7 @@ static enum verdict judge(const char *rules, enum exec_policy policy, const char
     AUTO_JSON json_t *message =
         json_pack("{s:i s:s s:O}", "epoch", 1, "ladder", "auto", "rules", list);
     assert_true(policy_from_json(&p, message, &err));
-    exec_judge(&j, &p, policy, "claude", &names, is_own);
+    exec_judge(&j, &p, policy, "claude", &names, standing);
     policy_release(&p);
     assert_true(strlen(j.reason) > 0);
     return j.verdict;
@@ -32,49 +32,64 @@ static enum verdict judge(const char *rules, enum exec_policy policy, const char
 static void watch_passes_what_nothing_refuses(void **state)
 {
     (void)state;
-    assert_int_equal(judge("", EXEC_WATCH, "/usr/bin/make", true), VERDICT_ALLOW);
-    assert_int_equal(judge("deny exec docker", EXEC_WATCH, "/usr/bin/docker", false), VERDICT_DENY);
-    assert_int_equal(judge("deny exec docker", EXEC_WATCH, "/usr/bin/dockerd", false),
+    assert_int_equal(judge("", EXEC_WATCH, "/usr/bin/make", EXEC_OWN), VERDICT_ALLOW);
+    assert_int_equal(judge("deny exec docker", EXEC_WATCH, "/usr/bin/docker", EXEC_BELOW), VERDICT_DENY);
+    assert_int_equal(judge("deny exec docker", EXEC_WATCH, "/usr/bin/dockerd", EXEC_BELOW),
                      VERDICT_ALLOW);
-    assert_int_equal(judge("deny exec docker", EXEC_WATCH, "/w/script /usr/bin/docker", false),
+    assert_int_equal(judge("deny exec docker", EXEC_WATCH, "/w/script /usr/bin/docker", EXEC_BELOW),
                      VERDICT_DENY);
-    assert_int_equal(judge("ask exec docker", EXEC_WATCH, "/usr/bin/docker", false), VERDICT_ASK);
+    assert_int_equal(judge("ask exec docker", EXEC_WATCH, "/usr/bin/docker", EXEC_BELOW), VERDICT_ASK);
 }
 
 static void a_path_is_whole_and_a_name_is_the_last_part(void **state)
 {
     (void)state;
     const char *rule = "deny exec /usr/bin/docker";
-    assert_int_equal(judge(rule, EXEC_WATCH, "/usr/bin/docker", true), VERDICT_DENY);
-    assert_int_equal(judge(rule, EXEC_WATCH, "/w/usr/bin/docker", true), VERDICT_ALLOW);
-    assert_int_equal(judge("deny exec memfd:x", EXEC_WATCH, "/memfd:x", true), VERDICT_DENY);
+    assert_int_equal(judge(rule, EXEC_WATCH, "/usr/bin/docker", EXEC_OWN), VERDICT_DENY);
+    assert_int_equal(judge(rule, EXEC_WATCH, "/w/usr/bin/docker", EXEC_OWN), VERDICT_ALLOW);
+    assert_int_equal(judge("deny exec memfd:x", EXEC_WATCH, "/memfd:x", EXEC_OWN), VERDICT_DENY);
 }
 
 static void deny_beats_ask_beats_allow(void **state)
 {
     (void)state;
     const char *rules = "allow exec a;ask exec b;deny exec c";
-    assert_int_equal(judge(rules, EXEC_ASK, "/a /b /c", true), VERDICT_DENY);
-    assert_int_equal(judge(rules, EXEC_ASK, "/a /b", true), VERDICT_ASK);
-    assert_int_equal(judge(rules, EXEC_ASK, "/a", true), VERDICT_ALLOW);
+    assert_int_equal(judge(rules, EXEC_ASK, "/a /b /c", EXEC_OWN), VERDICT_DENY);
+    assert_int_equal(judge(rules, EXEC_ASK, "/a /b", EXEC_OWN), VERDICT_ASK);
+    assert_int_equal(judge(rules, EXEC_ASK, "/a", EXEC_OWN), VERDICT_ALLOW);
 }
 
 static void ask_is_about_the_agents_own(void **state)
 {
     (void)state;
-    assert_int_equal(judge("", EXEC_ASK, "/bin/ls", true), VERDICT_ASK);
-    assert_int_equal(judge("", EXEC_ASK, "/bin/ls", false), VERDICT_ALLOW);
-    assert_int_equal(judge("allow exec ls for codex", EXEC_ASK, "/bin/ls", true), VERDICT_ASK);
-    assert_int_equal(judge("allow exec ls for claude", EXEC_ASK, "/bin/ls", true), VERDICT_ALLOW);
+    assert_int_equal(judge("", EXEC_ASK, "/bin/ls", EXEC_OWN), VERDICT_ASK);
+    assert_int_equal(judge("", EXEC_ASK, "/bin/ls", EXEC_BELOW), VERDICT_ALLOW);
+    assert_int_equal(judge("allow exec ls for codex", EXEC_ASK, "/bin/ls", EXEC_OWN), VERDICT_ASK);
+    assert_int_equal(judge("allow exec ls for claude", EXEC_ASK, "/bin/ls", EXEC_OWN), VERDICT_ALLOW);
+}
+
+static void match_asks_where_no_call_stands_behind(void **state)
+{
+    (void)state;
+    assert_int_equal(judge("", EXEC_MATCH, "/bin/ls", EXEC_OWN), VERDICT_ASK);
+    assert_int_equal(judge("", EXEC_MATCH, "/bin/ls", EXEC_CALLED), VERDICT_ALLOW);
+    assert_int_equal(judge("", EXEC_MATCH, "/bin/ls", EXEC_HELPER), VERDICT_ALLOW);
+    assert_int_equal(judge("", EXEC_MATCH, "/bin/ls", EXEC_BELOW), VERDICT_ALLOW);
+    assert_int_equal(judge("allow exec ls", EXEC_MATCH, "/bin/ls", EXEC_OWN), VERDICT_ALLOW);
+    for (enum exec_standing i = EXEC_BELOW; i <= EXEC_CALLED; i++) {
+        assert_int_equal(judge("ask exec docker", EXEC_MATCH, "/bin/docker", i), VERDICT_ASK);
+        assert_int_equal(judge("deny exec docker", EXEC_MATCH, "/bin/docker", i), VERDICT_DENY);
+        assert_int_equal(judge("", EXEC_MATCH, "/bin/su", i), VERDICT_DENY);
+    }
 }
 
 static void the_floor_yields_to_an_allowing_rule_only(void **state)
 {
     (void)state;
-    assert_int_equal(judge("", EXEC_WATCH, "/usr/bin/sudo", false), VERDICT_DENY);
-    assert_int_equal(judge("ask exec sudo", EXEC_WATCH, "/usr/bin/sudo", false), VERDICT_DENY);
-    assert_int_equal(judge("allow exec sudo", EXEC_WATCH, "/usr/bin/sudo", false), VERDICT_ALLOW);
-    assert_int_equal(judge("", EXEC_WATCH, "/usr/bin/sum", false), VERDICT_ALLOW);
+    assert_int_equal(judge("", EXEC_WATCH, "/usr/bin/sudo", EXEC_BELOW), VERDICT_DENY);
+    assert_int_equal(judge("ask exec sudo", EXEC_WATCH, "/usr/bin/sudo", EXEC_BELOW), VERDICT_DENY);
+    assert_int_equal(judge("allow exec sudo", EXEC_WATCH, "/usr/bin/sudo", EXEC_BELOW), VERDICT_ALLOW);
+    assert_int_equal(judge("", EXEC_WATCH, "/usr/bin/sum", EXEC_BELOW), VERDICT_ALLOW);
 }
 
 static void names_of_policies_round_trip(void **state)
@@ -86,7 +101,7 @@ static void names_of_policies_round_trip(void **state)
         assert_true(exec_policy_parse(&p, exec_policy_name(i), &err));
         assert_int_equal(p, i);
     }
-    assert_false(exec_policy_parse(&p, "match", &err));
+    assert_false(exec_policy_parse(&p, "guess", &err));
     assert_int_equal(err.code, ERR_USAGE);
 }
 
@@ -97,6 +112,7 @@ int main(void)
         cmocka_unit_test(a_path_is_whole_and_a_name_is_the_last_part),
         cmocka_unit_test(deny_beats_ask_beats_allow),
         cmocka_unit_test(ask_is_about_the_agents_own),
+        cmocka_unit_test(match_asks_where_no_call_stands_behind),
         cmocka_unit_test(the_floor_yields_to_an_allowing_rule_only),
         cmocka_unit_test(names_of_policies_round_trip),
     };

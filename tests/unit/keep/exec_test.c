@@ -275,6 +275,70 @@ static void a_denied_exec_has_an_errno_and_a_rule_covers_others(void **state)
     world_done(&w);
 }
 
+/* A call of this shell command, allowed at once, and what the agent then starts. */
+#define CALL(command) "keep_caller call Bash '{\"command\":\"" command "\"}' >/dev/null; "
+
+static void match(struct world *w, const char *script)
+{
+    gate(w, script, "match");
+    jx_set(jx_obj(w->config, "exec"), "calls",
+           json_pack("[[s,s,s],[s]]", "sh", "-c", "%c", "%w"));
+    jx_set(jx_obj(w->config, "exec"), "helpers", json_pack("[[s,s]]", "keep_caller", "%*"));
+}
+
+static void an_exec_that_carries_out_a_call_is_not_asked(void **state)
+{
+    (void)state;
+    struct world w;
+    match(&w, CALL("/bin/echo one; /bin/echo two") "/bin/sh -c '/bin/echo one; /bin/echo two'; "
+              CALL("/bin/echo three") "/bin/echo three; "
+              CALL("/bin/false") "/bin/absent; (exec /bin/absent); sh -c /bin/false; echo end $?");
+    set_rule(&w, "deny exec absent");
+    world_start(&w);
+    world_expect_exit(&w, 0, "exit");
+    AUTO_JSON json_t *records = world_spool(&w);
+    assert_int_equal(world_count(records, "asked"), 0);
+    world_expect_in_log(&w, "one\ntwo\nthree\n");
+    world_expect_in_log(&w, "end 1\n");
+    world_done(&w);
+}
+
+/* What no call stands behind is asked: another command, the same a second time, in another folder,
+ * by a program of the worktree under a system name, and below an approved call by a rule. */
+static void an_exec_without_a_call_is_asked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *rule, *program;
+    } cases[] = {
+        {CALL("/bin/echo a") "sh -c '/bin/echo b'; ", NULL, "/usr/bin/dash"},
+        {CALL("/bin/echo a") "sh -c '/bin/echo a'; sh -c '/bin/echo a'; ", NULL, "/usr/bin/dash"},
+        {CALL("/bin/echo a") "cd /tmp; sh -c '/bin/echo a'; ", NULL, "/usr/bin/dash"},
+        {"cp /t/exec_good keep_caller; ", "allow exec cp", "/w/keep_caller"},
+        {CALL("/bin/true; /t/exec_good") "sh -c '/bin/true; /t/exec_good'; ", "ask exec exec_good",
+         "/t/exec_good"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct world w;
+        AUTO_FREE char *script = xasprintf(
+            "%s%s echo status $?", cases[i].script, i == 3 ? "./keep_caller x;" : "");
+        match(&w, script);
+        if (cases[i].rule)
+            set_rule(&w, cases[i].rule);
+        world_start(&w);
+        AUTO_JSON json_t *asked = world_record(&w, "asked");
+        const json_t *request = jx_obj(asked, "request");
+        assert_string_equal(jx_str(request, "source", ""), "exec");
+        assert_string_equal(jx_str(jx_obj(request, "args"), "program", ""), cases[i].program);
+        assert_string_equal(jx_str(request, "call_id", ""), i == 4 ? "x1" : "");
+        assert_true((jx_int(asked, "below", 0) > 0) == (i == 4));
+        decide(&w, asked, "deny");
+        world_expect_exit(&w, 0, "exit");
+        world_expect_in_log(&w, "status 126\n");
+        world_done(&w);
+    }
+}
+
 static void a_keeper_that_dies_lets_nothing_run(void **state)
 {
     (void)state;
@@ -308,6 +372,8 @@ int main(void)
         world_test(without_verification_the_racers_win),
         world_test(the_agents_own_execs_are_asked_once),
         world_test(a_denied_exec_has_an_errno_and_a_rule_covers_others),
+        world_test(an_exec_that_carries_out_a_call_is_not_asked),
+        world_test(an_exec_without_a_call_is_asked),
         world_test(a_keeper_that_dies_lets_nothing_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
