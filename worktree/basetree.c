@@ -66,6 +66,11 @@ static char *make_key(const struct basetree_want *want)
     AUTO_FREE char *info = fs_join(want->repo->common_dir, "info/attributes");
     add_file(&shape, user);
     add_file(&shape, info);
+    if (gitcfg_bool(want->cfg, "core.sparsecheckout", false)) {
+        AUTO_FREE char *sparse = fs_join(want->repo->git_dir, "info/sparse-checkout");
+        buf_addf(&shape, "sparse %d ", gitcfg_bool(want->cfg, "core.sparsecheckoutcone", true));
+        add_file(&shape, sparse);
+    }
     buf_addf(&shape, "lfs=%d owner=%ld:%ld", want->cfg->has_lfs, (long)want->uid, (long)want->gid);
     struct digest_part parts[] = {
         {want->repo->common_dir, strlen(want->repo->common_dir)},

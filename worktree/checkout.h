@@ -1,8 +1,8 @@
 /*
  * checkout: the files of a commit in an empty folder, and an index that is valid for them as it is.
  *
- * The person's own filters run (LFS, git-crypt); hooks and fsmonitor do not. A git-lfs that is
- * configured but not installed leaves pointer files and is no failure.
+ * The person's own filters run (git-crypt), but for LFS (lfs.h); hooks and fsmonitor do not. Their
+ * sparse checkout is followed.
  */
 #ifndef WORKTREE_CHECKOUT_H
 #define WORKTREE_CHECKOUT_H

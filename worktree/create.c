@@ -18,6 +18,7 @@
 #include "worktree/gitdir.h"
 #include "worktree/gitrun.h"
 #include "worktree/include.h"
+#include "worktree/lfs.h"
 #include "worktree/refs.h"
 
 struct creation {
@@ -111,6 +112,9 @@ static bool plan(struct creation *c, struct err *err)
         !refs_list(&c->refs, c->repo->common_dir, patterns, err) || !check_names(c, err) ||
         !gitdir_object_dirs(&c->a.objects_ro, c->repo->common_dir, err))
         return false;
+    AUTO_FREE char *lfs = lfs_store(&c->cfg, c->repo->common_dir);
+    if (c->cfg.has_lfs && fs_is_dir(lfs)) /* git-lfs looks beside borrowed objects */
+        strv_push(&c->a.objects_ro, lfs);
     c->a.hooks_in_tree = gitdir_hooks_in_tree(c->repo, &c->cfg);
     memcpy(c->a.base, c->how->base_oid, strlen(c->how->base_oid) + 1);
     choose_engine(c);

@@ -125,8 +125,7 @@ void gitcfg_add_filters_off(struct strv *config, const struct gitcfg *cfg)
     }
 }
 
-void gitcfg_add_lfs_off(struct strv *config, const struct gitcfg *cfg)
+void gitcfg_add_lfs_off(struct strv *config)
 {
-    if (!cfg->has_lfs)
-        add_filter_off(config, "lfs", strlen("lfs"));
+    add_filter_off(config, "lfs", strlen("lfs"));
 }

@@ -34,8 +34,7 @@ const char *gitcfg_value(const char *entry);
 char *gitcfg_user_file(const struct gitcfg *cfg, const char *key, const char *fallback);
 /* Settings that stop every configured filter from running: for trees that an agent wrote. */
 void gitcfg_add_filters_off(struct strv *config, const struct gitcfg *cfg);
-/* Settings that keep a missing git-lfs from being a failure: LFS files then appear as their
- * pointers. */
-void gitcfg_add_lfs_off(struct strv *config, const struct gitcfg *cfg);
+/* Settings that stop the LFS filter, installed or not: its files then appear as their pointers. */
+void gitcfg_add_lfs_off(struct strv *config);
 
 #endif

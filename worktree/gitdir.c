@@ -230,6 +230,16 @@ static bool copy_shallow(const char *gitdir, const struct wt_repo *repo, struct 
            write_file(gitdir, "shallow", text.ptr, text.len, err);
 }
 
+static bool copy_sparse(const char *gitdir, const struct gitdir_seed *seed, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_FREE char *from = fs_join(seed->repo->git_dir, "info/sparse-checkout");
+    if (!gitcfg_bool(seed->cfg, "core.sparsecheckout", false) || !fs_exists(from))
+        return true;
+    return fs_read_file(&text, AT_FDCWD, from, SMALL_FILE_BYTES, err) &&
+           write_file(gitdir, "info/sparse-checkout", text.ptr, text.len, err);
+}
+
 bool gitdir_make(const char *gitdir, const struct gitdir_seed *seed, struct err *err)
 {
     static const char *const folders[] = {"objects/info", "objects/pack", "refs/heads",
@@ -245,6 +255,6 @@ bool gitdir_make(const char *gitdir, const struct gitdir_seed *seed, struct err 
     return write_file(gitdir, "config", config.ptr, config.len, err) &&
            write_alternates(gitdir, seed->repo->common_dir, err) && write_refs(gitdir, seed, err) &&
            write_info(gitdir, seed, err) && copy_hooks(gitdir, seed, err) &&
-           copy_shallow(gitdir, seed->repo, err) &&
+           copy_shallow(gitdir, seed->repo, err) && copy_sparse(gitdir, seed, err) &&
            fs_copy_file(AT_FDCWD, seed->index, AT_FDCWD, index, err);
 }

@@ -28,6 +28,8 @@ static const char *const passed[] = {
     "core.protectntfs",
     "core.checkroundtripencoding",
     "core.bigfilethreshold",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
     "core.quotepath",
     "core.commentchar",
     "core.whitespace",
@@ -74,6 +76,8 @@ static const char *const passed[] = {
     "branch.*.remote",
     "branch.*.rebase",
     "remote.*.fetch",
+    "remote.*.promisor",
+    "remote.*.partialclonefilter",
     "tag.sort",
     "branch.sort",
 };
@@ -179,7 +183,10 @@ void gitdir_config(struct buf *out, const struct wt_repo *repo, const struct git
                    const char *gitdir)
 {
     bool is_sha256 = strcmp(repo->object_format, "sha256") == 0;
-    add_fixed(out, "core.repositoryformatversion", is_sha256 ? "1" : "0");
+    const char *promisor = gitcfg_get(cfg, "extensions.partialclone");
+    add_fixed(out, "core.repositoryformatversion", is_sha256 || promisor ? "1" : "0");
+    if (promisor) /* what is missing is so on purpose */
+        add_fixed(out, "extensions.partialclone", promisor);
     if (is_sha256)
         add_fixed(out, "extensions.objectformat", "sha256");
     add_passed(out, cfg);

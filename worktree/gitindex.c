@@ -19,7 +19,9 @@
 enum {
     HEADER_BYTES = 12,
     STAT_BYTES = 40,
-    FLAG_BYTES = 2,
+    FLAG_BYTES = 2, /* twice when the entry is extended */
+    FLAG_EXTENDED = 0x4000,
+    EXTRA_SKIP_WORKTREE = 0x4000,
     MODE_OFFSET = 24,
     BACKDATE_SECONDS = 2,
     INDEX_MAX_BYTES = 1024 * 1024 * 1024,
@@ -65,10 +67,14 @@ static bool stamp_entry(char *entry, const char *path, int treefd, const struct 
     return true;
 }
 
-static bool is_submodule(const char *entry)
-{
-    return (read_word(entry + MODE_OFFSET) & 0170000) == 0160000;
-}
+/* One entry, as a view into the index. */
+struct entry {
+    char *at;
+    const char *path;
+    size_t path_len;
+    bool is_submodule;
+    bool is_absent; /* left out by a sparse checkout */
+};
 
 static void put_digest(struct buf *index, size_t digest_len)
 {
@@ -86,6 +92,48 @@ static void put_digest(struct buf *index, size_t digest_len)
     }
 }
 
+static unsigned read_half(const char *p)
+{
+    uint16_t half;
+    memcpy(&half, p, sizeof(half));
+    return ntohs(half);
+}
+
+/* The next entry; *at moves behind it. False when the index is cut short. */
+static bool next_entry(struct entry *ret, size_t *at, const struct buf *index, size_t digest_len)
+{
+    size_t left = index->len - digest_len - *at, fixed = STAT_BYTES + digest_len + FLAG_BYTES;
+    char *start = index->ptr + *at;
+    if (left <= fixed + FLAG_BYTES)
+        return false;
+    bool is_extended = (read_half(start + fixed - FLAG_BYTES) & FLAG_EXTENDED) != 0;
+    unsigned extra = is_extended ? read_half(start + fixed) : 0;
+    fixed += is_extended ? FLAG_BYTES : 0;
+    *ret = (struct entry){
+        .at = start,
+        .path = start + fixed,
+        .path_len = strnlen(start + fixed, left - fixed),
+        .is_submodule = (read_word(start + MODE_OFFSET) & 0170000) == 0160000,
+        .is_absent = (extra & EXTRA_SKIP_WORKTREE) != 0,
+    };
+    *at += (fixed + ret->path_len + 8) / 8 * 8;
+    return *at <= index->len - digest_len;
+}
+
+static bool load(struct buf *index, size_t *ret_digest_len, const char *index_file,
+                 const char *object_format, struct err *err)
+{
+    size_t digest_len =
+        strcmp(object_format, "sha256") == 0 ? SHA256_DIGEST_LENGTH : SHA1_DIGEST_LENGTH;
+    if (!fs_read_file(index, AT_FDCWD, index_file, INDEX_MAX_BYTES, err))
+        return false;
+    if (index->len < HEADER_BYTES + digest_len || memcmp(index->ptr, "DIRC\0\0\0", 7) != 0 ||
+        (index->ptr[7] != 2 && index->ptr[7] != 3))
+        return err_set(err, ERR_INTERNAL, "git wrote an index in another format than asked for");
+    *ret_digest_len = digest_len;
+    return true;
+}
+
 static bool stamp_entries(struct buf *index, size_t digest_len, int treefd, struct buf *ret_paths,
                           struct err *err)
 {
@@ -93,20 +141,32 @@ static bool stamp_entries(struct buf *index, size_t digest_len, int treefd, stru
     clock_gettime(CLOCK_REALTIME, &when);
     when.tv_sec -= BACKDATE_SECONDS;
     uint32_t n = read_word(index->ptr + 8);
-    size_t at = HEADER_BYTES, fixed = STAT_BYTES + digest_len + FLAG_BYTES;
+    size_t at = HEADER_BYTES;
     for (uint32_t i = 0; i < n; i++) {
-        if (index->len - digest_len - at <= fixed)
+        struct entry e;
+        if (!next_entry(&e, &at, index, digest_len))
             return err_set(err, ERR_INTERNAL, "git wrote an index that is cut short");
-        const char *path = index->ptr + at + fixed;
-        size_t path_len = strnlen(path, index->len - at - fixed);
-        if (!is_submodule(index->ptr + at) &&
-            !stamp_entry(index->ptr + at, path, treefd, &when, err))
+        if (!e.is_submodule && !e.is_absent && !stamp_entry(e.at, e.path, treefd, &when, err))
             return false;
         if (ret_paths)
-            buf_add(ret_paths, path, path_len + 1);
-        at += (fixed + path_len + 8) / 8 * 8;
-        if (at > index->len - digest_len)
+            buf_add(ret_paths, e.path, e.path_len + 1);
+    }
+    return true;
+}
+
+bool gitindex_paths(struct buf *ret_paths, const char *index_file, const char *object_format,
+                    struct err *err)
+{
+    AUTO_BUF struct buf index = BUF_INIT;
+    size_t digest_len, at = HEADER_BYTES;
+    if (!load(&index, &digest_len, index_file, object_format, err))
+        return false;
+    for (uint32_t i = 0, n = read_word(index.ptr + 8); i < n; i++) {
+        struct entry e;
+        if (!next_entry(&e, &at, &index, digest_len))
             return err_set(err, ERR_INTERNAL, "git wrote an index that is cut short");
+        if (!e.is_submodule && !e.is_absent)
+            buf_add(ret_paths, e.path, e.path_len + 1);
     }
     return true;
 }
@@ -114,13 +174,10 @@ static bool stamp_entries(struct buf *index, size_t digest_len, int treefd, stru
 bool gitindex_stamp(const char *index_file, const char *tree, const char *object_format,
                     struct buf *ret_paths, struct err *err)
 {
-    size_t digest_len =
-        strcmp(object_format, "sha256") == 0 ? SHA256_DIGEST_LENGTH : SHA1_DIGEST_LENGTH;
     AUTO_BUF struct buf index = BUF_INIT;
-    if (!fs_read_file(&index, AT_FDCWD, index_file, INDEX_MAX_BYTES, err))
+    size_t digest_len;
+    if (!load(&index, &digest_len, index_file, object_format, err))
         return false;
-    if (index.len < HEADER_BYTES + digest_len || memcmp(index.ptr, "DIRC\0\0\0\2", 8) != 0)
-        return err_set(err, ERR_INTERNAL, "git wrote an index in another format than asked for");
     AUTO_FD int treefd = fs_open_dir(AT_FDCWD, tree, err);
     if (treefd < 0 || !stamp_entries(&index, digest_len, treefd, ret_paths, err))
         return false;

@@ -13,10 +13,15 @@
 
 #include "runner/base/buf.h"
 
-/* Back-date every file of an index in format version 2 below the folder tree and rewrite the index
- * file. object_format: "sha1" or "sha256". The paths, each ended by a NUL, are appended to
- * ret_paths unless NULL. */
+/* Back-date every file of an index in format version 2 or 3 below the folder tree and rewrite the
+ * index file; what a sparse checkout left out stays out. object_format: "sha1" or "sha256". The
+ * paths, each ended by a NUL, are appended to ret_paths unless NULL. */
 bool gitindex_stamp(const char *index_file, const char *tree, const char *object_format,
                     struct buf *ret_paths, struct err *err) WARN_UNUSED;
+
+/* The paths of all files that the checkout holds (no submodules, nothing that it left out), each
+ * ended by a NUL. */
+bool gitindex_paths(struct buf *ret_paths, const char *index_file, const char *object_format,
+                    struct err *err) WARN_UNUSED;
 
 #endif

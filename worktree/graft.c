@@ -214,8 +214,8 @@ bool graft_only_author(struct strv *author, const struct graft *g, struct err *e
     AUTO_BUF struct buf out = BUF_INIT;
     AUTO_STRV struct strv args = STRV_INIT, lines = STRV_INIT, fields = STRV_INIT;
     struct gitrun run = git_of(g);
-    const char *const *words =
-        GIT_ARGS("log", "--no-merges", "--date=raw", "--encoding=UTF-8", "--format=%an%x01%ae%x01%ad");
+    const char *const *words = GIT_ARGS("log", "--no-merges", "--date=raw", "--encoding=UTF-8",
+                                        "--format=%an%x01%ae%x01%ad");
     for (; *words; words++)
         strv_push(&args, *words);
     add_range(&args, g, false);

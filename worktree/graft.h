@@ -13,9 +13,9 @@
 
 struct graft {
     const char *common_dir;
-    const struct strv *env; /* quarantine_add_env */
-    bool is_signed;         /* the person signs commits */
-    const char *leave_out;  /* a commit that is not carried over, NULL: none */
+    const struct strv *env;      /* quarantine_add_env */
+    bool is_signed;              /* the person signs commits */
+    const char *leave_out;       /* a commit that is not carried over, NULL: none */
     const struct strv *trailers; /* for every commit that is made, NULL: none */
     char target[65], tip[65];
 };

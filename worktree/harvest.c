@@ -19,6 +19,7 @@
 #include "worktree/fault.h"
 #include "worktree/gitrun.h"
 #include "worktree/harvest_box.h"
+#include "worktree/lfs.h"
 #include "worktree/quarantine.h"
 #include "worktree/refs.h"
 #include "worktree/repo.h"
@@ -229,9 +230,19 @@ static void list_tips(const struct homecoming *h, struct buf *tips)
         buf_addf(tips, "%s\n", h->box.refs.v[i].oid);
 }
 
+/* Before the commits that need them. */
+static bool import_lfs(const struct homecoming *h, struct err *err)
+{
+    AUTO_FREE char *own = fs_join(h->a->gitdir, "lfs");
+    AUTO_FREE char *new = fs_join(h->a->dir, "scratch/lfs");
+    return lfs_bring_home(own, h->a->repo, err) && lfs_bring_home(new, h->a->repo, err);
+}
+
 static bool import(struct homecoming *h, struct err *err)
 {
     AUTO_BUF struct buf tips = BUF_INIT;
+    if (!import_lfs(h, err))
+        return false;
     if (h->box.pack_fd < 0)
         return true;
     list_tips(h, &tips);

@@ -25,7 +25,7 @@ struct merging {
     const struct wt_repo *repo;
     const struct wt_merge_ask *ask;
     enum wt_merge_how how;
-    char *into;          /* short name of the target */
+    char *into; /* short name of the target */
     char *target_ref;
     char *checkout; /* where the target is checked out, NULL: nowhere */
     char *quarantine;
@@ -84,6 +84,17 @@ static bool take_branch(char ret[65], const struct ref_list *refs, const char *f
     return true;
 }
 
+/* Of a git folder that lies elsewhere (git init --separate-git-dir), git lists the folder itself. */
+static void correct_checkout(struct merging *m)
+{
+    const struct wt_repo *repo = m->repo;
+    bool is_main = repo->toplevel && strcmp(repo->git_dir, repo->common_dir) == 0;
+    if (!m->checkout || !is_main || strcmp(m->checkout, repo->common_dir) != 0)
+        return;
+    free(m->checkout);
+    m->checkout = xstrdup(repo->toplevel);
+}
+
 static bool look(struct merging *m, struct err *err)
 {
     AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
@@ -103,6 +114,7 @@ static bool look(struct merging *m, struct err *err)
         !repo_checkout_of(&m->checkout, common, m->target_ref, err) ||
         !gitcfg_load(&cfg, common, err))
         return false;
+    correct_checkout(m);
     m->graft.is_signed = gitcfg_bool(&cfg, "commit.gpgsign", false);
     m->graft.common_dir = common;
     m->graft.env = &m->env;
@@ -115,7 +127,8 @@ static bool look(struct merging *m, struct err *err)
  * else's. */
 static bool make_quarantine(struct merging *m, struct err *err)
 {
-    AUTO_FREE char *key = xasprintf("merge %s into %s by %d", m->ask->branch, m->into, (int)getpid());
+    AUTO_FREE char *key =
+        xasprintf("merge %s into %s by %d", m->ask->branch, m->into, (int)getpid());
     m->quarantine = quarantine_path(m->repo->common_dir, key);
     quarantine_add_env(&m->env, m->quarantine, m->repo->common_dir);
     return fs_remove_tree(AT_FDCWD, m->quarantine, err) && fs_mkdirs(m->quarantine, 0755, err);
@@ -128,7 +141,8 @@ static bool count_sides(const struct merging *m, long *ret_target, long *ret_tip
     AUTO_FREE char *range = xasprintf("%s...%s", m->graft.target, m->graft.tip);
     AUTO_FREE char *without = m->ask->leave_out ? xasprintf("^%s", m->ask->leave_out) : NULL;
     struct gitrun g = {.git_dir = m->repo->common_dir};
-    if (!gitrun_line(&out, &g, GIT_ARGS("rev-list", "--left-right", "--count", range, without), err))
+    if (!gitrun_line(&out, &g, GIT_ARGS("rev-list", "--left-right", "--count", range, without),
+                     err))
         return false;
     char *rest;
     *ret_target = strtol(out.ptr, &rest, 10);
@@ -314,8 +328,7 @@ bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_
         .result = WT_MERGE_INIT,
     };
     char new_oid[65] = "";
-    if (!look(&m, err) || !make_quarantine(&m, err) || !wt_fault(err) ||
-        !compute(&m, new_oid, err))
+    if (!look(&m, err) || !make_quarantine(&m, err) || !wt_fault(err) || !compute(&m, new_oid, err))
         return false;
     if (m.result.conflicts.n == 0) {
         m.result.up_to_date = strcmp(new_oid, m.graft.target) == 0;

@@ -143,7 +143,9 @@ static bool guess(struct origin *o, const struct wt_repo *repo, const char *rev,
             return true;
         }
     }
-    const char *remote = remotes.n == 1 ? remotes.v[0] : strv_has(&remotes, "origin") ? "origin" : NULL;
+    const char *remote = remotes.n == 1                 ? remotes.v[0]
+                         : strv_has(&remotes, "origin") ? "origin"
+                                                        : NULL;
     if (!remote)
         return err_set(err, ERR_USAGE,
                        remotes.n ? "there are several remotes; name one, as in --base REMOTE/BRANCH"
@@ -194,8 +196,8 @@ static bool run_fetch(const struct wt_repo *repo, const struct origin *o, const 
     add_ways(&env);
     struct gitrun g = {.git_dir = repo->git_dir, .as_person = true, .env = &env};
     const char *const *args =
-        GIT_ARGS("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance",
-                 "--end-of-options", o->remote, refspec);
+        GIT_ARGS("fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
+                 "--no-auto-maintenance", "--end-of-options", o->remote, refspec);
     return gitrun_out(&ignored, &g, args, err) ||
            err_prefix(err, "cannot fetch %s from %s", shown, remote);
 }
@@ -247,8 +249,8 @@ static bool note_behind(struct wt_start *s, const struct wt_repo *repo, struct e
     if (!refs_is_valid_name(s->commit.ref))
         return true;
     if (!gitrun_line(&out, &g,
-                     GIT_ARGS("for-each-ref", "--format=%(upstream:short) %(upstream:track,nobracket)",
-                              full),
+                     GIT_ARGS("for-each-ref",
+                              "--format=%(upstream:short) %(upstream:track,nobracket)", full),
                      err))
         return false;
     const char *behind = strstr(out.ptr, "behind ");
@@ -256,8 +258,9 @@ static bool note_behind(struct wt_start *s, const struct wt_repo *repo, struct e
     if (!behind || !end)
         return true;
     AUTO_FREE char *shown = text_clean(out.ptr);
-    s->note = xasprintf("%s is behind %.*s by %ld; --fetch starts from there", s->commit.ref,
-                        (int)strcspn(shown, " "), shown, strtol(behind + strlen("behind "), NULL, 10));
+    s->note =
+        xasprintf("%s is behind %.*s by %ld; --fetch starts from there", s->commit.ref,
+                  (int)strcspn(shown, " "), shown, strtol(behind + strlen("behind "), NULL, 10));
     return true;
 }
 
@@ -282,8 +285,8 @@ static bool start_tracked(struct wt_start *s, const struct wt_repo *repo, const 
                        shown);
     const char *name = refs.v[0].name + strlen(remotes);
     if (refs.n > 1)
-        return err_set(err, ERR_USAGE, "several remotes have a branch %s; name one: %s or %s", shown,
-                       name, refs.v[1].name + strlen(remotes));
+        return err_set(err, ERR_USAGE, "several remotes have a branch %s; name one: %s or %s",
+                       shown, name, refs.v[1].name + strlen(remotes));
     if (!wt_resolve(&s->commit, repo, refs.v[0].name, err))
         return false;
     free(s->commit.ref);

@@ -18,20 +18,20 @@ struct wt_start {
     char *held;              /* ref that holds the commit for now, or NULL */
 };
 void wt_start_release(struct wt_start *s);
-#define WT_START_INIT               \
-    {                               \
-        .commit = {.ref = NULL}     \
+#define WT_START_INIT            \
+    {                            \
+        .commit = {.ref = NULL } \
     }
 #define AUTO_WT_START __attribute__((cleanup(wt_start_release)))
 
-/* Uncommitted work, untracked files included and ignored ones not, as a commit on HEAD, or without a
- * parent where there is no commit yet. HEAD itself when nothing is uncommitted. ERR_USAGE: the
+/* Uncommitted work, untracked files included and ignored ones not, as a commit on HEAD, or without
+ * a parent where there is no commit yet. HEAD itself when nothing is uncommitted. ERR_USAGE: the
  * repository is bare. */
 bool wt_start_wip(struct wt_start *ret, const struct wt_repo *repo, struct err *err) WARN_UNUSED;
 
-/* rev as wt_resolve takes it, else the branch of that name of the one remote that has it. fetch: the
- * remote is asked first (blocks on the network), and what it has counts, unless the local branch
- * has commits of its own. The note says what was taken. ERR_NOT_FOUND says how to go on. */
+/* rev as wt_resolve takes it, else the branch of that name of the one remote that has it. fetch:
+ * the remote is asked first (blocks on the network), and what it has counts, unless the local
+ * branch has commits of its own. The note says what was taken. ERR_NOT_FOUND says how to go on. */
 bool wt_start_from(struct wt_start *ret, const struct wt_repo *repo, const char *rev, bool fetch,
                    struct err *err) WARN_UNUSED;
 

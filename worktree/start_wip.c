@@ -70,7 +70,7 @@ static bool write_tree(struct wip *w, struct err *err)
     strv_push(&config, "core.safecrlf=false");
     g.config = &config;
     if (!gitrun_out(&unmerged, &g, GIT_ARGS("diff", "--name-only", "--diff-filter=U"), err) ||
-        !gitrun_out(&out, &g, GIT_ARGS("add", "--all", "--", "."), err))
+        !gitrun_out(&out, &g, GIT_ARGS("add", "--all", "--sparse", "--", "."), err))
         return false;
     for (const char *p = unmerged.ptr; (p = strchr(p, '\n')); p++)
         w->unmerged++;
@@ -105,8 +105,8 @@ static bool commit(struct wt_commit *ret, const struct wip *w, const char *where
     }
     g.input = message;
     g.input_len = strlen(message);
-    const char *const *args =
-        *w->head ? GIT_ARGS("commit-tree", "-p", w->head, w->tree) : GIT_ARGS("commit-tree", w->tree);
+    const char *const *args = *w->head ? GIT_ARGS("commit-tree", "-p", w->head, w->tree)
+                                       : GIT_ARGS("commit-tree", w->tree);
     if (!gitrun_line(&out, &g, args, err))
         return false;
     if (!gitrun_is_oid(out.ptr))
@@ -138,7 +138,8 @@ bool wt_start_wip(struct wt_start *ret, const struct wt_repo *repo, struct err *
     AUTO_WT_START struct wt_start s = WT_START_INIT;
     char head_tree[65];
     if (!repo->toplevel)
-        return err_set(err, ERR_USAGE, "a bare repository has no uncommitted work; leave --wip out");
+        return err_set(err, ERR_USAGE,
+                       "a bare repository has no uncommitted work; leave --wip out");
     if (!ask_oid(w.head, &w, "HEAD^{commit}", err) || !ask_oid(head_tree, &w, "HEAD^{tree}", err) ||
         !copy_index(&w, err) || !write_tree(&w, err))
         return err_prefix(err, "cannot record the uncommitted work");
@@ -151,10 +152,9 @@ bool wt_start_wip(struct wt_start *ret, const struct wt_repo *repo, struct err *
             return err_prefix(err, "cannot record the uncommitted work");
         s.is_wip = true;
         if (w.unmerged > 0)
-            s.note = xasprintf("%ld unmerged file%s taken as %s", w.unmerged,
-                               w.unmerged == 1 ? " was" : "s were",
-                               w.unmerged == 1 ? "it is, markers included"
-                                               : "they are, markers included");
+            s.note = xasprintf(
+                "%ld unmerged file%s taken as %s", w.unmerged, w.unmerged == 1 ? " was" : "s were",
+                w.unmerged == 1 ? "it is, markers included" : "they are, markers included");
     }
     *ret = s;
     s = (struct wt_start)WT_START_INIT;

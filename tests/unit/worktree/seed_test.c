@@ -229,6 +229,76 @@ static void the_persons_filters_run(void **state)
     assert_text(inside(f, &a, "cat x.up; git status --porcelain"), "TEXT");
 }
 
+/* A git-lfs that keeps to its file formats: clean, and smudge from its own store. */
+static const char lfs_stub[] =
+    "#!/bin/sh\n"
+    "store=$(git config lfs.storage || echo \"$(git rev-parse --git-dir)/lfs\")/objects\n"
+    "case $1 in\n"
+    "clean)\n"
+    "    t=$(mktemp); cat >$t; o=$(sha256sum <$t | cut -c1-64)\n"
+    "    d=$store/$(echo $o | cut -c1-2)/$(echo $o | cut -c3-4); mkdir -p $d && cp $t $d/$o || "
+    "exit 1\n"
+    "    printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:%s\\nsize %s\\n' $o "
+    "$(stat -c %s $t); rm $t ;;\n"
+    "smudge) echo ran >>\"$HOME/smudged\"; cat ;;\n"
+    "esac\n";
+
+static void set_up_lfs(struct fixture *f)
+{
+    struct err err = ERR_INIT;
+    AUTO_FREE char *bin = fs_join(f->root, "bin");
+    AUTO_FREE char *stub = fs_join(bin, "git-lfs");
+    AUTO_FREE char *path = xasprintf("%s:%s", bin, getenv("PATH"));
+    assert_ok(fs_mkdirs(bin, 0755, &err), &err);
+    assert_ok(fs_write_plain(AT_FDCWD, stub, lfs_stub, strlen(lfs_stub), 0755, &err), &err);
+    setenv("PATH", path, 1);
+    in_repo(
+        f,
+        "git config filter.lfs.clean 'git-lfs clean -- %%f' && "
+        "git config filter.lfs.smudge 'git-lfs smudge -- %%f' && "
+        "git config filter.lfs.required true && echo '*.bin filter=lfs -text' >.gitattributes && "
+        "seq 500 >here.bin && seq 600 >'not here.bin' && git add . && git commit -qm lfs && "
+        "rm -r .git/lfs/objects/$(git show 'HEAD:not here.bin' | sed -n 's/oid "
+        "sha256:\\(..\\).*/\\1/p')");
+}
+
+static void lfs_files_come_from_the_store(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_FREE char *path = xstrdup(getenv("PATH"));
+    AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
+    AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
+    set_up_lfs(f);
+    make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
+    /* What is not in the store is a pointer; nothing was asked of git-lfs, so of no network. */
+    assert_text(
+        inside(f, &a, "git status --porcelain; tail -n 1 here.bin; head -n 1 'not here.bin'"),
+        "500\nversion https://git-lfs.github.com/spec/v1");
+    assert_int_equal(sh_status(f, NULL, "test -e home/smudged"), 1);
+    /* A new object comes home with its commit, and one of a snapshot does too. */
+    free(inside(f, &a,
+                "seq 700 >new.bin && git add new.bin && git commit -qm new && seq 800 >wip.bin"));
+    harvest(f, &a, true, &h);
+    assert_text(sh(f, f->repo,
+                   "for p in new wip; do git show headgate/1/1:$p.bin | "
+                   "sed -n 's/oid sha256://p' | while read o; do "
+                   "tail -n 1 .git/lfs/objects/$(echo $o | cut -c1-2)/$(echo $o | cut -c3-4)/$o; "
+                   "done; done"),
+                "700\n800");
+    /* A lie about a digest, and links, stay outside. */
+    free(inside(
+        f, &a,
+        "cd $(git rev-parse --git-dir)/lfs/objects && o=$(printf 'a%%.0s' $(seq 64)) && "
+        "mkdir -p aa/aa && echo lie >aa/aa/$o && ln -s /etc/passwd aa/aa/b${o#a} && ln -s aa ab"));
+    wt_harvest_release(&h);
+    harvest(f, &a, true, &h);
+    assert_int_equal(
+        sh_status(f, f->repo,
+                  "find .git/lfs/objects -name 'aaa*' -o -name 'baa*' -o -type l | grep ."),
+        1);
+    setenv("PATH", path, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +311,7 @@ int main(void)
         TEST(a_snapshot_never_holds_what_was_seeded),
         TEST(a_change_in_the_first_moment_is_seen),
         TEST(a_missing_git_lfs_is_no_failure),
+        TEST(lfs_files_come_from_the_store),
         TEST(the_persons_filters_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
