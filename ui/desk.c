@@ -225,7 +225,7 @@ static void model_changed(struct desk *d, unsigned change)
     fixed_set(before, sizeof(before), d->card);
     follow_card(d, before);
     if (change & MODEL_NEW_CALL)
-        d->host->bell(d->host_arg);
+        d->host->alert(d->host_arg, d->model.n_calls);
     for (struct screen *s = d->top, *below; s; s = below) {
         below = s->below;
         if (s->ops->changed)

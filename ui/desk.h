@@ -66,6 +66,7 @@ struct desk_host {
     void (*live_resize)(void *arg, int rows, int cols);
     void (*live_close)(void *arg);
     void (*bell)(void *arg);
+    void (*alert)(void *arg, size_t n); /* a call has come; n wait now */
     void (*quit)(void *arg);
 };
 

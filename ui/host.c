@@ -28,6 +28,14 @@ static void on_tick(uv_timer_t *timer)
     host_dirty(timer->data);
 }
 
+static void write_alert(struct host *h)
+{
+    AUTO_BUF struct buf bytes = BUF_INIT;
+    alert_add(&bytes, &h->alert, h->wants_alert);
+    term_alert(bytes.ptr);
+    h->wants_alert = 0;
+}
+
 static void on_draw(uv_timer_t *timer)
 {
     struct host *h = timer->data;
@@ -38,6 +46,8 @@ static void on_draw(uv_timer_t *timer)
     if (h->wants_bell)
         term_bell();
     h->wants_bell = false;
+    if (h->wants_alert)
+        write_alert(h);
     term_draw(&h->canvas);
     h->drawn_ms = clock_mono_ms();
     uv_timer_stop(&h->tick);
@@ -59,6 +69,12 @@ static void bell(void *arg)
 {
     struct host *h = arg;
     h->wants_bell = true;
+}
+
+static void alert(void *arg, size_t n)
+{
+    struct host *h = arg;
+    h->wants_alert = n;
 }
 
 /* ---- keys ---- */
@@ -163,6 +179,7 @@ static const struct desk_host desk_host = {
     .live_resize = host_live_resize,
     .live_close = host_live_close,
     .bell = bell,
+    .alert = alert,
     .quit = quit,
 };
 

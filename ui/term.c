@@ -217,6 +217,11 @@ void term_bell(void)
     beep();
 }
 
+void term_alert(const char *bytes)
+{
+    write_terminal(bytes);
+}
+
 void term_suspend(void)
 {
     write_terminal(paste_off);

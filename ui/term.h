@@ -30,6 +30,8 @@ void term_forget(void);
 /* Raw: also the keys that make signals are bytes. */
 void term_raw(bool is_raw);
 void term_bell(void);
+/* Bytes that change nothing on the screen (alert.h). */
+void term_alert(const char *bytes);
 void term_suspend(void);
 void term_resume(void);
 

@@ -16,13 +16,14 @@ static void ignore_pipe(struct sigaction *ret_before)
     sigaction(SIGPIPE, &ignore, ret_before);
 }
 
-bool ui_dashboard(const struct paths *paths, struct err *err)
+bool ui_dashboard(const struct paths *paths, const struct alert *alert, struct err *err)
 {
     struct sigaction before;
     AUTO_FREE struct host *h = xmalloc(sizeof(*h));
     ignore_pipe(&before);
     bool is_open = host_open(h, err);
     if (is_open) {
+        h->alert = *alert;
         scr_attempts_open(&h->desk);
         host_control_start(h, paths->control);
         host_run(h);

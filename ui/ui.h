@@ -7,12 +7,13 @@
 #ifndef UI_UI_H
 #define UI_UI_H
 
+#include "runner/base/alert.h"
 #include "runner/base/paths.h"
 #include "runner/base/strv.h"
 
 /* Run the dashboard until the person leaves it. The server is reached at paths->control (already
  * running). */
-bool ui_dashboard(const struct paths *paths, struct err *err) WARN_UNUSED;
+bool ui_dashboard(const struct paths *paths, const struct alert *alert, struct err *err) WARN_UNUSED;
 
 /* A further process to start in the box and show (`enter`). */
 struct ui_join {

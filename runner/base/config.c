@@ -59,6 +59,7 @@ static const struct {
     {"agent.*.env", VALUE_TEXT},
     {"ui.bell", VALUE_BOOL},
     {"ui.notify", VALUE_BOOL},
+    {"ui.osc", VALUE_TEXT},
     {"server.idletimeout", VALUE_TEXT},
 };
 

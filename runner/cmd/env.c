@@ -53,7 +53,9 @@ json_t *env_desktop_json(void)
 {
     static const char *const names[] = {"DBUS_SESSION_BUS_ADDRESS", "DISPLAY",
                                         "WAYLAND_DISPLAY",          "XAUTHORITY",
-                                        "XDG_RUNTIME_DIR",          "HOME"};
+                                        "XDG_RUNTIME_DIR",          "HOME",
+                                        "PATH",                     "USER",
+                                        "LANG"};
     AUTO_STRV struct strv env = STRV_INIT;
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (getenv(names[i]))

@@ -133,6 +133,10 @@ int cmd_dashboard(int argc, char **argv)
     (void)argc;
     (void)argv;
     AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_CONFIG struct config *config = NULL;
+    struct alert alert;
     struct err err = ERR_INIT;
-    return cmd_exit(client_open(&c, &err) && ui_dashboard(&c.paths, &err), &err);
+    bool ok = client_open(&c, &err) && config_load(&config, &c.paths, &err) &&
+              alert_load(&alert, config, &err) && ui_dashboard(&c.paths, &alert, &err);
+    return cmd_exit(ok, &err);
 }

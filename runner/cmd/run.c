@@ -90,11 +90,11 @@ static bool attach_first(bool *ret_detached, struct client *c, const json_t *cre
     return client_open(c, err);
 }
 
-static bool stay(int *ret_status, struct client *c, const struct run_opts *o, bool bell,
+static bool stay(int *ret_status, struct client *c, const struct run_opts *o, const struct alert *alert,
                  const json_t *created, struct err *err)
 {
     enum run_watch_end end;
-    const struct run_watch_opts how = {.quiet = o->json, .bell = bell};
+    const struct run_watch_opts how = {.quiet = o->json, .alert = *alert};
     bool attaches = o->interactive && json_array_size(jx_arr(created, "attempts")) == 1;
     bool is_detached = false;
     if (attaches && !attach_first(&is_detached, c, created, err))
@@ -113,6 +113,7 @@ static bool stay(int *ret_status, struct client *c, const struct run_opts *o, bo
 struct beginning {
     struct paths paths;
     struct config *config;
+    struct alert alert;
     struct client client;
     json_t *created; /* the answer to run.create */
 };
@@ -130,6 +131,7 @@ static bool create(struct beginning *b, const struct run_opts *o, struct err *er
     AUTO_RUN_START struct run_start start = RUN_START_INIT;
     AUTO_JSON json_t *request = NULL;
     return paths_init(&b->paths, err) && config_load(&b->config, &b->paths, err) &&
+           alert_load(&b->alert, b->config, err) &&
            run_request(&request, &start, o, b->config, err) && client_open(&b->client, err) &&
            client_call(&b->created, &b->client, "run.create", steal_json(&request), err);
 }
@@ -153,7 +155,7 @@ static bool run(int *ret_status, char **argv, struct err *err)
         return false;
     if (o.detach)
         return print_detached(b.created, err);
-    return stay(ret_status, &b.client, &o, config_bool(b.config, "ui.bell", true), b.created, err);
+    return stay(ret_status, &b.client, &o, &b.alert, b.created, err);
 }
 
 int cmd_run(int argc, char **argv)

@@ -25,7 +25,8 @@ struct stay {
     struct watch watch;
     int signals;   /* signalfd; -1 */
     sigset_t mask; /* as it was before */
-    bool quiet, bell, live;
+    bool quiet, live;
+    struct alert alert;
     bool detached;
     int region_rows; /* lines of the region on the screen now */
     bool dirty;
@@ -60,13 +61,13 @@ static int count_lines(const char *text)
 static bool flush(struct stay *s, const struct buf *lines, struct err *err)
 {
     AUTO_BUF struct buf out = BUF_INIT;
-    bool rings = s->watch.asked > s->rung;
+    int64_t news = s->watch.asked - s->rung;
     s->rung = s->watch.asked;
     s->dirty = s->dirty || lines->len;
     if (s->quiet)
         return true;
-    if (rings && s->bell && isatty(STDOUT_FILENO))
-        buf_addch(&out, '\a');
+    if (news > 0 && isatty(STDOUT_FILENO))
+        alert_add(&out, &s->alert, (size_t)news);
     if (!s->live)
         buf_add(&out, lines->ptr, lines->len);
     return out.len == 0 || out_buf(&out, err);
@@ -211,7 +212,7 @@ bool run_watch(enum run_watch_end *ret, struct client *c, const json_t *run,
     __attribute__((cleanup(stay_done))) struct stay s = {.client = c,
                                                          .signals = -1,
                                                          .quiet = opts->quiet,
-                                                         .bell = opts->bell,
+                                                         .alert = opts->alert,
                                                          .live = out_is_live(),
                                                          .dirty = true};
     watch_init(&s.watch, name);

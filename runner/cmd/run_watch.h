@@ -7,13 +7,14 @@
 #ifndef CMD_RUN_WATCH_H
 #define CMD_RUN_WATCH_H
 
+#include "runner/base/alert.h"
 #include "runner/cmd/client.h"
 
 enum run_watch_end { RUN_WATCH_ENDED, RUN_WATCH_DETACHED };
 
 struct run_watch_opts {
     bool quiet; /* show nothing */
-    bool bell;  /* ring for a call that waits */
+    struct alert alert; /* how to tell of a call that waits */
 };
 
 /* run is the value that run.create gave (borrowed). Interrupt signals are taken over

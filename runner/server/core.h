@@ -55,6 +55,7 @@ struct server {
 
     struct notice *notices; /* notify.h: running notify-send */
     int64_t last_notice_ms;
+    struct notify_queue *notify_queue; /* notify_command.h; NULL: nothing was told yet */
 };
 
 /* One line with the time on standard error, which is the server's log when it is detached. */

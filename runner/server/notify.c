@@ -7,6 +7,7 @@
 #include "runner/base/clock.h"
 #include "runner/base/fs.h"
 #include "runner/base/text.h"
+#include "runner/server/notify_command.h"
 #include "runner/store/run_row.h"
 
 /* Calls come in bursts: one message says enough. */
@@ -18,10 +19,11 @@ struct notice {
     uv_process_t process;
 };
 
-/* What notify-send needs to reach the desktop from which the run was started. */
-static const char *const desktop_names[] = {"DBUS_SESSION_BUS_ADDRESS", "DISPLAY",
-                                            "WAYLAND_DISPLAY",          "XAUTHORITY",
-                                            "XDG_RUNTIME_DIR",          "HOME"};
+/* What of the person's environment a notification is given, the desktop's address first. */
+static const char *const names[] = {
+    "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR",
+    "HOME",                     "PATH",    "USER",            "LANG",
+};
 
 static char *find_program(void)
 {
@@ -32,19 +34,25 @@ static char *find_program(void)
     return NULL;
 }
 
-static bool desktop_env(struct strv *out, struct server *s, const char *attempt)
+bool notify_env(struct strv *out, struct server *s, const char *attempt, struct err *err)
 {
     AUTO_RUN_ROW struct run_row run = RUN_ROW_INIT;
-    struct err ignored = ERR_INIT;
-    if (!run_row_get(&run, s->db, strtoll(attempt, NULL, 10), &ignored))
+    if (!run_row_get(&run, s->db, strtoll(attempt, NULL, 10), err))
         return false;
-    for (size_t i = 0; i < ARRAY_LEN(desktop_names); i++) {
-        const char *value = strv_env_get(run.desktop.n ? &run.desktop : &run.env, desktop_names[i]);
+    strv_env_set(out, "PATH", "/usr/local/bin:/usr/bin:/bin");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *value = strv_env_get(run.desktop.n ? &run.desktop : &run.env, names[i]);
         if (value)
-            strv_env_set(out, desktop_names[i], value);
+            strv_env_set(out, names[i], value);
     }
-    return strv_env_get(out, "DBUS_SESSION_BUS_ADDRESS") != NULL ||
-           strv_env_get(out, "DISPLAY") != NULL;
+    return true;
+}
+
+static bool desktop_env(struct strv *out, struct server *s, const char *attempt)
+{
+    struct err ignored = ERR_INIT;
+    return notify_env(out, s, attempt, &ignored) &&
+           (strv_env_get(out, "DBUS_SESSION_BUS_ADDRESS") || strv_env_get(out, "DISPLAY"));
 }
 
 /* notify-send reads some markup, so that angle brackets and ampersands are escaped too. */
@@ -111,7 +119,7 @@ static bool is_crowded(const struct server *s)
     return running >= RUNNING_MAX;
 }
 
-void notify_call(struct server *s, const struct ledger_call *call)
+static void notify_desktop(struct server *s, const struct ledger_call *call)
 {
     int64_t now_ms = clock_mono_ms();
     if (s->is_stopping || !config_bool(s->config, "ui.notify", true) || is_crowded(s) ||
@@ -135,9 +143,16 @@ void notify_call(struct server *s, const struct ledger_call *call)
     start(s, argv.v, strv_array(&env));
 }
 
+void notify_call(struct server *s, const struct ledger_call *call)
+{
+    notify_desktop(s, call);
+    notify_command(s, call);
+}
+
 /* A notification outlives the server; only its exit goes unseen. */
 void notify_close(struct server *s)
 {
+    notify_command_close(s);
     while (s->notices) {
         struct notice *n = s->notices;
         s->notices = n->next;

@@ -32,12 +32,12 @@ check_has 'is said with its row' "row 1: 'high' is no rung" "$OUT"
 # The repository's wishes count after consent to exactly their bytes.
 printf '[gate]\n\tladder = confirm\n' >.headgate
 before=$(last_run)
-check_status 1 'a .headgate asks for consent' run_tasks --tasks "$WORLD/tasks"
+check_status 2 'a .headgate asks for consent' run_tasks --tasks "$WORLD/tasks"
 check_has 'saying what it wants' "asks for the rung 'confirm'" "$OUT"
 check_equal 'nothing started' "$before" "$(last_run)"
 hash=$(sed -n 's/.*--consent \([0-9a-f]*\),.*/\1/p' "$OUT")
 check_equal 'its hash is that of its bytes' "$(sha256sum <.headgate | cut -d ' ' -f 1)" "$hash"
-check_status 1 'another hash is no consent' run_tasks -p 'print x' --consent "$(echo x | sha256sum | cut -d ' ' -f 1)"
+check_status 2 'another hash is no consent' run_tasks -p 'print x' --consent "$(echo x | sha256sum | cut -d ' ' -f 1)"
 check_status 0 'without it, as asked' run_tasks -p 'print x' --consent none
 check_equal 'it counts for nothing' edits "$(rung_of "$(last_run).1")"
 check_status 0 'consent' run_tasks --tasks "$WORLD/tasks" --consent "$hash"
@@ -48,7 +48,7 @@ check_equal 'also of a looser task' confirm "$(rung_of "$run.2")"
 check_status 0 'it is kept' run_tasks -p 'print x'
 check_equal 'and holds' confirm "$(rung_of "$(last_run).1")"
 printf '[gate]\n\tladder = auto\n[worktree]\n\tsetup = touch set-up\n' >.headgate
-check_status 1 'a change asks again' run_tasks -p 'print x'
+check_status 2 'a change asks again' run_tasks -p 'print x'
 check_has 'saying so' "changed since it was accepted and asks for the rung 'auto', and for a command .*: touch set-up" "$OUT"
 check_status 0 'consent to the change' run_tasks -p 'print x' --consent "$(sha256sum <.headgate | cut -d ' ' -f 1)"
 check_equal 'which loosens nothing' edits "$(rung_of "$(last_run).1")"

@@ -253,7 +253,7 @@ static void rings_for_new_calls_only(void **state)
     struct fixture f;
     open_busy(&f);
     fixture_event(&f, "call", fixture_call(5, "3.2", "Bash", "{\"command\":\"ls\"}"));
-    assert_string_equal(fixture_asked(&f), "bell\n");
+    assert_string_equal(fixture_asked(&f), "alert 5\n");
     fixture_event(&f, "call", fixture_call(5, "3.2", "Bash", "{\"command\":\"ls\"}"));
     assert_string_equal(fixture_asked(&f), "");
     settle(&f, "c5", "approved", "ana");

@@ -22,6 +22,7 @@ int main(int argc, char **argv)
     struct err err = ERR_INIT;
     struct paths paths = {.control = argc > 2 ? argv[2] : NULL};
     struct ui_join join = {.argv = STRV_INIT, .env = STRV_INIT, .cwd = "/"};
+    const struct alert alert = {.bell = true};
     int status = 0;
     bool is_ok = false;
     if (argc != 3)
@@ -29,7 +30,7 @@ int main(int argc, char **argv)
     signal(SIGUSR1, on_usr1); /* a crash at a moment that the test chooses */
     strv_push(&join.argv, "/bin/sh");
     if (strcmp(argv[1], "dashboard") == 0)
-        is_ok = ui_dashboard(&paths, &err);
+        is_ok = ui_dashboard(&paths, &alert, &err);
     else
         is_ok = ui_attach(&status, argv[2], strcmp(argv[1], "enter") == 0 ? &join : NULL, &err);
     strv_release(&join.argv);

@@ -68,6 +68,12 @@ static void on_bell(void *arg)
     buf_adds(&f->asked, "bell\n");
 }
 
+static void on_alert(void *arg, size_t n)
+{
+    struct fixture *f = arg;
+    buf_addf(&f->asked, "alert %zu\n", n);
+}
+
 static void on_quit(void *arg)
 {
     struct fixture *f = arg;
@@ -83,6 +89,7 @@ static const struct desk_host host = {
     .live_resize = on_live_resize,
     .live_close = on_live_close,
     .bell = on_bell,
+    .alert = on_alert,
     .quit = on_quit,
 };
 
