@@ -130,6 +130,7 @@ bool ledger_log_list(json_t **ret, struct db *db, int64_t after, int64_t limit,
 struct ledger_log_filter {
     const char *attempt; /* "3.2", or "3" for all of a run */
     const char *agent, *tool, *state;
+    const char *kinds;   /* of rows, each between commas: ",net,refs," */
     const char *text; /* anywhere in the body, upper and lower case of ASCII as one */
     int64_t since_ms, after;
     int64_t limit; /* the newest so many; 0: 1000 */

@@ -62,6 +62,7 @@ bool ledger_log_find(json_t **ret, struct db *db, const struct ledger_log_filter
     if (!db_stmt(&s, db,
                  "SELECT * FROM (SELECT seq, at_ms, kind, body, hash FROM log WHERE seq > ?1"
                  " AND at_ms >= ?2"
+                 " AND (?9 IS NULL OR instr(?9, ',' || kind || ','))"
                  " AND (?3 IS NULL OR " MEMBER("attempt") " = ?3"
                  "  OR substr(" MEMBER("attempt") ", 1, length(?3) + 1) = ?3 || '.'"
                  "  OR CAST(" MEMBER("run") " AS TEXT) = ?3)"
@@ -80,6 +81,7 @@ bool ledger_log_find(json_t **ret, struct db *db, const struct ledger_log_filter
     db_bind_text(s, 6, f->state);
     db_bind_text(s, 7, f->text);
     db_bind_int(s, 8, f->limit > 0 ? f->limit : LIST_DEFAULT);
+    db_bind_text(s, 9, f->kinds);
     return collect(ret, s, log_row, err);
 }
 

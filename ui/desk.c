@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runner/base/jx.h"
+#include "runner/base/mem.h"
 #include "ui/decide.h"
 #include "ui/fixed.h"
 #include "ui/paint.h"
@@ -135,21 +136,30 @@ static void open_terminal(struct desk *d, const struct model_attempt *a)
         scr_live_open(d, a->id, a->socket, false);
 }
 
+static void open_trace(struct desk *d, const struct model_attempt *a)
+{
+    scr_trace_open(d, a->id);
+}
+
 bool desk_attempt_key(struct desk *d, const struct key *key, const char *attempt)
 {
+    static const struct {
+        uint32_t ch;
+        void (*act)(struct desk *d, const struct model_attempt *a);
+    } keys[] = {
+        {'o', scr_output_open}, {'v', scr_diff_open}, {'w', open_trace},
+        {'t', open_terminal},   {'s', stop_attempt},
+    };
     const struct model_attempt *a = model_attempt(&d->model, attempt);
-    if (!a || key->code != K_CHAR ||
-        (key->ch != 'o' && key->ch != 'v' && key->ch != 't' && key->ch != 's'))
+    if (!a || key->code != K_CHAR)
         return false;
-    if (key->ch == 'o')
-        scr_output_open(d, a);
-    else if (key->ch == 'v')
-        scr_diff_open(d, a);
-    else if (key->ch == 's')
-        stop_attempt(d, a);
-    else
-        open_terminal(d, a);
-    return true;
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        if (keys[i].ch != key->ch)
+            continue;
+        keys[i].act(d, a);
+        return true;
+    }
+    return false;
 }
 
 static bool global_key(struct desk *d, const struct key *key)
@@ -279,6 +289,9 @@ void desk_on_answer(struct desk *d, enum desk_ask ask, const char *subject, cons
         return;
     case ASK_HARVEST:
         scr_diff_on_harvest(d, subject, result ? NULL : err);
+        return;
+    case ASK_TRACE:
+        scr_trace_on_answer(d, subject, result, err);
         return;
     case ASK_STOP:
         if (result)

@@ -50,7 +50,7 @@ struct screen {
     struct screen *below;
 };
 
-enum desk_ask { ASK_APPROVE, ASK_DENY, ASK_STOP, ASK_ATTEMPT, ASK_LAYERS, ASK_CALL, ASK_HARVEST };
+enum desk_ask { ASK_APPROVE, ASK_DENY, ASK_STOP, ASK_ATTEMPT, ASK_LAYERS, ASK_CALL, ASK_HARVEST, ASK_TRACE };
 
 /* The outside world. Nothing blocks; strings are borrowed for the call. */
 struct desk_host {
@@ -134,7 +134,7 @@ void desk_complain(struct desk *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
 const struct model_attempt *desk_attempt(const struct desk *d);
 /* The selected card's index, or SIZE_MAX when nothing waits. */
 size_t desk_card(const struct desk *d);
-/* The keys that mean the same for one attempt wherever it is shown: output, diff, terminal, stop.
+/* The keys that mean the same for one attempt wherever it is shown: output, diff, trace, terminal, stop.
  * True when it was one. */
 bool desk_attempt_key(struct desk *d, const struct key *key, const char *attempt);
 

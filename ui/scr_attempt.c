@@ -185,6 +185,7 @@ static void release(struct screen *s, struct desk *d)
 static const struct help_line help[] = {
     {"a, d", "show the call that it waits for, to approve or deny"},
     {"o v t", "its output, diff, live terminal; Tab from one to the next"},
+    {"w", "what it did: calls, programs, connections and refs as a tree"},
     {"s s", "stop it with all its processes (pressed twice)"},
     {"Up Down, Space, b", "scroll; Page Up, Page Down, Home and End as well"},
     {NULL, NULL},
@@ -192,7 +193,7 @@ static const struct help_line help[] = {
 
 const struct screen_ops scr_attempt_ops = {
     .name = "Attempt",
-    .hints = " ? help  a call  o output  v diff  t terminal  s stop  Tab next  g queue  q back",
+    .hints = " ? help  a call  o output  v diff  w trace  t term  s stop  g queue  q back",
     .help = help,
     .draw = draw,
     .key = on_key,

@@ -229,6 +229,7 @@ static const struct help_line help[] = {
     {"a, d", "show the call that it waits for, to approve or deny"},
     {"o", "its output"},
     {"v", "its diff against the base"},
+    {"w", "what it did, as a tree"},
     {"t", "its live terminal"},
     {"s s", "stop it with all its processes (pressed twice)"},
     {"Tab, g", "the queue of all waiting calls"},
@@ -237,7 +238,7 @@ static const struct help_line help[] = {
 
 const struct screen_ops scr_attempts_ops = {
     .name = "Attempts",
-    .hints = " ? help  Enter open  a call  o output  v diff  t term  s stop  g queue  q quit",
+    .hints = " ? help  Enter open  a call  o output  v diff  w trace  t term  g queue  q quit",
     .help = help,
     .draw = draw,
     .key = on_key,

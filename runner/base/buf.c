@@ -97,6 +97,14 @@ void buf_consume(struct buf *b, size_t len)
     memmove(b->ptr, b->ptr + len, b->len + 1);
 }
 
+void buf_truncate(struct buf *b, size_t len)
+{
+    if (len >= b->len)
+        return;
+    b->len = len;
+    b->ptr[len] = '\0';
+}
+
 void buf_rtrim(struct buf *b)
 {
     size_t len = b->len;

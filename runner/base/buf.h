@@ -29,6 +29,7 @@ void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Remove len bytes at the front (len <= b->len). */
 void buf_consume(struct buf *b, size_t len);
 /* Remove trailing white space. */
+void buf_truncate(struct buf *b, size_t len); /* to at most len bytes */
 void buf_rtrim(struct buf *b);
 /* Hand the string over; the caller frees it. The buffer is re-initialised. */
 char *buf_steal(struct buf *b);

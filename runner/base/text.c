@@ -1,6 +1,7 @@
 #include "runner/base/text.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 #include <utf8proc.h>
 
@@ -270,4 +271,19 @@ void text_add_relative(struct buf *out, const char *s, size_t len, const char *f
         }
         buf_addch(out, s[i++]);
     }
+}
+
+void text_add_size(struct buf *out, int64_t bytes)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    int unit = -1;
+    while (value >= 1024 && unit < 3) {
+        value /= 1024;
+        unit++;
+    }
+    if (unit < 0)
+        buf_addf(out, "%" PRId64 " B", bytes);
+    else
+        buf_addf(out, "%.1f %s", value, units[unit]);
 }

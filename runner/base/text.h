@@ -11,6 +11,7 @@
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
+#include <stdint.h>
 #include "runner/base/buf.h"
 
 enum text_flags {
@@ -39,6 +40,8 @@ bool text_has_path_at(const char *s, size_t len, size_t at, const char *path);
 /* Append s with `.` for folder wherever its path stands: for lists that people read, where the
  * exact text is one command away. Does not sanitise. */
 void text_add_relative(struct buf *out, const char *s, size_t len, const char *folder);
+/* Append "512 B", "3.4 MiB". */
+void text_add_size(struct buf *out, int64_t bytes);
 bool text_is_utf8(const char *s, size_t len);
 /* True when s is 1..max_len of [A-Za-z0-9._-] and starts with a letter or digit. */
 bool text_is_name(const char *s, size_t max_len);

@@ -5,7 +5,7 @@
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_attempts.h"
-#include "runner/cmd/print_calls.h"
+#include "runner/cmd/print_trace.h"
 
 static bool add_run(json_t *request, const char *word, struct err *err)
 {
@@ -100,20 +100,19 @@ static bool trace(char **argv, struct err *err)
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
-    AUTO_JSON json_t *attempt = NULL, *result = NULL;
+    AUTO_JSON json_t *result = NULL;
     AUTO_BUF struct buf text = BUF_INIT;
     struct print p;
-    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, 1, err) || !client_open(&c, err) ||
-        !client_attempt(&attempt, &c, args.operands.v[0], err))
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, 1, err) || !client_open(&c, err))
         return false;
     json_t *request = json_object();
-    jx_set_str(request, "attempt", jx_str(attempt, "id", ""));
-    if (!client_call(&result, &c, "call.list", request, err))
+    jx_set(request, "ids", jx_from_strv(&args.operands));
+    if (!client_call(&result, &c, "attempt.trace", request, err))
         return false;
     if (json)
         return out_json(result, err);
     out_print(&p);
-    print_trace(&text, &p, jx_arr(result, "calls"));
+    print_trace(&text, &p, result);
     return out_buf(&text, err);
 }
 

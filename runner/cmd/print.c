@@ -70,21 +70,6 @@ void print_count(struct buf *out, int64_t n, const char *one, const char *many)
     buf_addf(out, "%" PRId64 " %s", n, n == 1 ? one : many);
 }
 
-void print_size(struct buf *out, int64_t bytes)
-{
-    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
-    double value = (double)bytes;
-    int unit = -1;
-    while (value >= 1024 && unit < 3) {
-        value /= 1024;
-        unit++;
-    }
-    if (unit < 0)
-        buf_addf(out, "%" PRId64 " B", bytes);
-    else
-        buf_addf(out, "%.1f %s", value, units[unit]);
-}
-
 void print_table_init(struct print_table *t, const char *const *headers, size_t n)
 {
     *t = (struct print_table){.n_columns = n, .cells = STRV_INIT, .styles = BUF_INIT};

@@ -38,8 +38,6 @@ void print_field(struct buf *out, const struct print *p, const char *label, cons
 void print_who(struct buf *out, const char *by);
 /* "1 file", "2 files". */
 void print_count(struct buf *out, int64_t n, const char *one, const char *many);
-/* "512 B", "3.4 MiB". */
-void print_size(struct buf *out, int64_t bytes);
 
 /* A table: cells by row, columns as wide as their widest cell, the last one clipped at the right
  * edge. */

@@ -62,15 +62,6 @@ static const char *state_word(const char *state)
     return strcmp(state, "consumed") == 0 ? "approved" : state;
 }
 
-/* What was asked, and a person's words or the gate's reason behind it. */
-static void add_what_and_reason(struct buf *out, const json_t *call)
-{
-    AUTO_FREE char *reason = text_clean(jx_str(call, "reason", ""));
-    print_call_line(out, call);
-    if (*reason)
-        buf_addf(out, " (%s)", reason);
-}
-
 static void duration_cell(struct print_table *t, int64_t from_ms, int64_t to_ms)
 {
     AUTO_BUF struct buf text = BUF_INIT;
@@ -268,62 +259,6 @@ void print_call(struct buf *out, const struct print *p, const json_t *call)
         return;
     AUTO_FREE char *id = text_clean(jx_str(call, "id", "?"));
     buf_addf(out, "\nheadgate gate approve %s\nheadgate gate deny %s --reason TEXT\n", id, id);
-}
-
-/* "approved by ann", "denied (floor)", "asks". */
-static void add_decision(struct buf *out, const json_t *call)
-{
-    const char *state = jx_str(call, "state", "?"), *by = jx_str(call, "decided_by", "");
-    const char *why = jx_str(call, "why", "");
-    buf_adds(out, strcmp(state, "pending") == 0 ? "asks" : state_word(state));
-    if (*by) {
-        buf_adds(out, " by ");
-        print_who(out, by);
-    } else if (*why) {
-        AUTO_FREE char *clean = text_clean(why);
-        buf_addf(out, " (%s)", clean);
-    }
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const json_t *x = *(const json_t *const *)a, *y = *(const json_t *const *)b;
-    int64_t dx = jx_int(x, "asked_ms", 0), dy = jx_int(y, "asked_ms", 0);
-    return dx < dy ? -1 : dx > dy;
-}
-
-void print_trace(struct buf *out, const struct print *p, const json_t *calls)
-{
-    static const char *const headers[] = {"TIME", "CALL", "AGENT", "DECISION", "WHAT"};
-    enum { TIME_OF_DAY = 11 }; /* behind "2026-11-30 " */
-    AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
-    size_t n = json_array_size(calls);
-    if (n == 0) {
-        buf_adds(out, "no calls yet\n");
-        return;
-    }
-    AUTO_FREE const json_t **sorted = xcalloc(n, sizeof(const json_t *));
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = json_array_get(calls, i);
-    qsort(sorted, n, sizeof(const json_t *), by_time);
-    print_table_init(&t, headers, ARRAY_LEN(headers));
-    for (size_t i = 0; i < n; i++) {
-        const json_t *call = sorted[i], *sub = jx_obj(call, "subagent");
-        const char *sub_type = jx_str(sub, "type", "");
-        AUTO_BUF struct buf time = BUF_INIT, line = BUF_INIT, decision = BUF_INIT;
-        clock_add_local(&time, jx_int(call, "asked_ms", 0));
-        add_what_and_reason(&line, call);
-        add_decision(&decision, call);
-        print_table_cell(&t, PRINT_DIM, time.len > TIME_OF_DAY ? time.ptr + TIME_OF_DAY : "");
-        print_table_cell(&t, PRINT_BOLD, jx_str(call, "id", ""));
-        print_table_cell(&t, PRINT_PLAIN,
-                         *sub_type                ? sub_type
-                         : *jx_str(sub, "id", "") ? "sub"
-                                                  : "");
-        print_table_cell(&t, state_style(jx_str(call, "state", "?")), decision.ptr);
-        print_table_cell(&t, PRINT_PLAIN, line.ptr);
-    }
-    print_table_add(out, p, &t);
 }
 
 void print_call_decided(struct buf *out, const struct print *p, const json_t *call)

@@ -13,8 +13,6 @@ void print_call_line(struct buf *out, const json_t *call);
 void print_calls(struct buf *out, const struct print *p, const json_t *calls);
 /* One call with its exact arguments, escaped reversibly. */
 void print_call(struct buf *out, const struct print *p, const json_t *call);
-/* The calls of an attempt in time order, with what was decided, by whom and why. */
-void print_trace(struct buf *out, const struct print *p, const json_t *calls);
 /* One line for what became of a call: "c12 approved: 3.1 Bash: make". */
 void print_call_decided(struct buf *out, const struct print *p, const json_t *call);
 

@@ -1,6 +1,7 @@
 #include "runner/cmd/print_merge.h"
 
 #include "runner/base/mem.h"
+#include "runner/base/text.h"
 
 static void add_paths(struct buf *out, const json_t *paths)
 {
@@ -52,7 +53,7 @@ void print_cleaned(struct buf *out, const struct print *p, const json_t *result,
     json_array_foreach(removed, i, item)
     {
         AUTO_BUF struct buf size = BUF_INIT;
-        print_size(&size, jx_int(item, "bytes", 0));
+        text_add_size(&size, jx_int(item, "bytes", 0));
         total += jx_int(item, "bytes", 0);
         print_table_cell(&t, PRINT_PLAIN, jx_str(item, "what", ""));
         print_table_cell(&t, PRINT_PLAIN, size.ptr);
@@ -60,6 +61,6 @@ void print_cleaned(struct buf *out, const struct print *p, const json_t *result,
     }
     print_table_add(out, p, &t);
     buf_adds(out, dry_run ? "would free " : "freed ");
-    print_size(out, total);
+    text_add_size(out, total);
     buf_addch(out, '\n');
 }

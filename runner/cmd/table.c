@@ -52,7 +52,7 @@ const struct command commands[] = {
     {"show", cmd_show, "show an attempt with its layers, calls and review notes", "[--json] A...",
      NULL, NULL},
     {"logs", cmd_logs, "print an attempt's output", "[-f] [--raw] A", NULL, NULL},
-    {"trace", cmd_trace, "list the calls of an attempt with their decisions", "[--json] A", NULL,
+    {"trace", cmd_trace, "show what an attempt did as a tree: calls, programs, connections, refs", "[--json] A", NULL,
      NULL},
     {"attach", cmd_attach, "show an interactive agent's live terminal", "A", NULL, NULL},
     {"enter", cmd_enter, "start a shell in an attempt's box", "A [-- COMMAND ARG...]", NULL, NULL},

@@ -33,6 +33,7 @@ static const struct op {
     {"attempt.resume", op_attempt_resume},
     {"attempt.say", op_attempt_say},
     {"attempt.harvest", op_attempt_harvest},
+    {"attempt.trace", op_attempt_trace},
     {"attempt.merged", op_attempt_merged},
     {"attempt.discard", op_attempt_discard},
     {"clean", op_clean},

@@ -262,6 +262,29 @@ static void fill_harvest(struct attempt_row *row, void *arg)
         attempt_row_set(&row->note, h->note);
 }
 
+/* A row of the log where the work has moved. Before the change itself: told twice is better than not
+ * told, and a reader takes it once. */
+static bool log_refs(const struct job *job, struct server *s, struct err *err)
+{
+    AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
+    AUTO_JSON json_t *body = json_object();
+    const struct wt_harvest *h = &job->harvest;
+    if (!attempt_row_get(&row, s->db, job->live->id, err))
+        return false;
+    const char *from = row.tip ? row.tip : row.base;
+    if (!job->ok || !h->tip[0] || strcmp(from, h->tip) == 0)
+        return true;
+    AUTO_FREE char *ref = h->branch_moved ? xasprintf("refs/heads/%s", row.branch)
+                                          : xasprintf("refs/%s/head", row.branch);
+    jx_set_str(body, "attempt", row.id);
+    jx_set_str(body, "ref", ref);
+    jx_set_str(body, "from", from);
+    jx_set_str(body, "to", h->tip);
+    jx_set_int(body, "commits", h->commits);
+    jx_set_int(body, "files", h->files);
+    return ledger_log(s->db, "refs", body, clock_unix_ms(), err);
+}
+
 /* The keeper is gone: what it had spooled counts first. */
 static bool settle_replay(struct job *job, struct server *s, struct err *err)
 {
@@ -276,7 +299,8 @@ static bool settle_harvest_end(struct job *job, struct server *s, struct err *er
 {
     bool moved;
     const char *id = job->live->id;
-    return executor_post(&moved, s, id, ATTEMPT_EV_HARVESTED, fill_harvest, job, err) &&
+    return log_refs(job, s, err) &&
+           executor_post(&moved, s, id, ATTEMPT_EV_HARVESTED, fill_harvest, job, err) &&
            (moved || executor_update(s, id, fill_harvest, job, err));
 }
 
@@ -298,7 +322,7 @@ static bool settle(struct job *job, struct server *s, struct err *err)
     case JOB_REPLAY:
         return settle_replay(job, s, err);
     case JOB_HARVEST:
-        return executor_update(s, id, fill_harvest, job, err);
+        return log_refs(job, s, err) && executor_update(s, id, fill_harvest, job, err);
     case JOB_HARVEST_END:
         return settle_harvest_end(job, s, err);
     case JOB_DISCARD:

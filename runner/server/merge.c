@@ -173,15 +173,15 @@ static bool on_note(const struct arrival *a, struct err *err)
     return true;
 }
 
-/* What a box did with a host since it was last told: a row of the log. */
-static bool on_net(const struct arrival *a, struct err *err)
+/* What a box did with a host since it was last told, which programs it started: a row of the log. */
+static bool on_told(const struct arrival *a, struct err *err)
 {
     AUTO_JSON json_t *body = json_deep_copy(a->record);
     static const char *const of_spool[] = {"r", "seq", "at_ms", "prev", "hash"};
     for (size_t i = 0; i < ARRAY_LEN(of_spool); i++)
         json_object_del(body, of_spool[i]);
     jx_set_str(body, "attempt", a->row->id);
-    return ledger_log(a->db, "net", body, a->at_ms, err);
+    return ledger_log(a->db, jx_str(a->record, "r", ""), body, a->at_ms, err);
 }
 
 /* Why a keeper ended an attempt by itself, for people. NULL: it did not. */
@@ -224,7 +224,7 @@ static const struct kind {
     {"started", on_started},   {"layers", on_layers},     {"asked", on_asked},
     {"decided", on_decided},   {"consumed", on_consumed}, {"expired", on_expired},
     {"orphaned", on_orphaned}, {"exited", on_exited},     {"note", on_note},
-    {"net", on_net},           {"overdue", on_overdue},
+    {"net", on_told},          {"execs", on_told},        {"overdue", on_overdue},
 };
 
 bool merge_record(struct merge *m, struct db *db, struct attempt_row *row, const json_t *record,

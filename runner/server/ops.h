@@ -30,6 +30,9 @@ void op_attempt_say(struct request *r);
 void op_attempt_harvest(struct request *r);
 void op_attempt_merged(struct request *r);
 
+/* ops_trace.c */
+void op_attempt_trace(struct request *r);
+
 /* ops_clean.c */
 void op_attempt_discard(struct request *r);
 void op_clean(struct request *r);

@@ -19,6 +19,7 @@
 #include "runner/cmd/print_gate.h"
 #include "runner/cmd/print_rules.h"
 #include "runner/cmd/print_merge.h"
+#include "runner/cmd/print_trace.h"
 
 static const struct print narrow = {.columns = 80, .now_ms = 1000000};
 static const struct print wide = {.columns = 0, .now_ms = 1000000};
@@ -250,18 +251,44 @@ static void escapes_arguments_reversibly(void **state)
     assert_non_null(strstr(out.ptr, "      a\\\\n\\e\\u{202e}\\tb\n"));
 }
 
-static void traces_in_time_order(void **state)
+static const char trace_json[] =
+    "{\"cut\":false,\"trace\":{\"kind\":\"attempt\",\"at_ms\":960000,\"attempt\":{\"id\":\"3.1\","
+    "\"agent\":\"claude\",\"state\":\"running\",\"title\":\"Fix \\u001b it\"},\"children\":["
+    "{\"kind\":\"subagent\",\"at_ms\":970000,\"subagent\":{\"id\":\"a1\",\"type\":\"explorer\","
+    "\"depth\":1},\"children\":[{\"kind\":\"call\",\"at_ms\":970000,\"call\":{\"id\":\"c10\","
+    "\"state\":\"denied\",\"why\":\"floor\",\"reason\":\"not here\",\"tool\":\"Bash\","
+    "\"args\":{\"command\":\"sudo x\"}},\"children\":[]}]},"
+    "{\"kind\":\"call\",\"at_ms\":980000,\"call\":{\"id\":\"c12\",\"state\":\"consumed\","
+    "\"decided_by\":\"ann (shell, pid 4)\",\"tool\":\"Bash\",\"args\":{\"command\":\"npm ci\"}},"
+    "\"children\":[{\"kind\":\"program\",\"at_ms\":981000,\"path\":\"/usr/bin/npm\",\"n\":3,"
+    "\"children\":[{\"kind\":\"net\",\"at_ms\":982000,\"host\":\"::1\",\"port\":443,"
+    "\"connections\":2,\"up\":1536,\"down\":20,\"denied\":0,\"refused\":1,\"refused_why\":"
+    "\"the TLS handshake names another host\",\"children\":[]}]}]},"
+    "{\"kind\":\"refs\",\"at_ms\":990000,\"ref\":\"refs/heads/headgate/3/1\",\"to\":"
+    "\"0123456789abcdef\",\"commits\":1,\"files\":2,\"children\":[]}]}}";
+
+static void traces_as_a_tree(void **state)
 {
     (void)state;
-    AUTO_JSON json_t *calls = parse(calls_json);
-    AUTO_BUF struct buf out = BUF_INIT;
-    print_trace(&out, &wide, calls);
-    assert_string_equal(out.ptr,
-                        "TIME      CALL  AGENT     DECISION         WHAT\n"
-                        "00:16:10  c10             denied (floor)   Bash: sudo x (not here)\n"
-                        "00:16:20  c11   explorer  approved by ann  Read: {\"x\":[1]}\n"
-                        "00:16:30  c12             asks (floor)     Bash: git push\\n--force (git "
-                        "push would publish)\n");
+    AUTO_JSON json_t *result = parse(trace_json);
+    AUTO_BUF struct buf out = BUF_INIT, clipped = BUF_INIT;
+    print_trace(&out, &wide, result);
+    assert_string_equal(
+        out.ptr,
+        "00:16:00 3.1 running claude: Fix \\e it\n"
+        "00:16:10 \xe2\x94\x9c\xe2\x94\x80 explorer a1, subagent of depth 1\n"
+        "00:16:10 \xe2\x94\x82  \xe2\x94\x94\xe2\x94\x80 c10 denied (floor) Bash: sudo x (not here)\n"
+        "00:16:20 \xe2\x94\x9c\xe2\x94\x80 c12 approved by ann Bash: npm ci\n"
+        "00:16:21 \xe2\x94\x82  \xe2\x94\x94\xe2\x94\x80 /usr/bin/npm 3 times\n"
+        "00:16:22 \xe2\x94\x82     \xe2\x94\x94\xe2\x94\x80 [::1]:443 2 connections, 1.5 KiB up, 20 B "
+        "down, 1 refused: the TLS handshake names another host\n"
+        "00:16:30 \xe2\x94\x94\xe2\x94\x80 headgate/3/1 moved to 0123456789 1 commit, 2 files\n");
+    print_trace(&clipped, &narrow, result);
+    for (const char *line = clipped.ptr; *line;) {
+        size_t len = strcspn(line, "\n");
+        assert_true(text_width(line, len) <= narrow.columns);
+        line += len + 1;
+    }
 }
 
 static void colours_only_when_told(void **state)
@@ -404,7 +431,7 @@ int main(void)
         cmocka_unit_test(shortens_paths_below_the_folder),
         cmocka_unit_test(shows_exact_arguments),
         cmocka_unit_test(escapes_arguments_reversibly),
-        cmocka_unit_test(traces_in_time_order),
+        cmocka_unit_test(traces_as_a_tree),
         cmocka_unit_test(colours_only_when_told),
         cmocka_unit_test(makes_a_patch_safe),
         cmocka_unit_test(prints_the_gate),

@@ -277,6 +277,28 @@ static void opens_output_and_diff(void **state)
     fixture_release(&f);
 }
 
+static void traces_an_attempt(void **state)
+{
+    (void)state;
+    static const char ask[] = "attempt.trace {\"ids\":[\"3.1\"]}\n";
+    struct fixture f;
+    struct err err = ERR_INIT;
+    open_busy(&f);
+    assert_string_equal(press(&f, "w"), ask);
+    check_top(&f, &scr_trace_ops);
+    err_set(&err, ERR_FAILED, "late");
+    desk_on_answer(&f.desk, ASK_TRACE, "9.9", NULL, &err); /* of another attempt: dropped */
+    desk_on_answer(&f.desk, ASK_TRACE, "3.1", NULL, &err);
+    assert_string_equal(press(&f, "r"), ask);
+    assert_string_equal(press(&f, "q"), "");
+    check_top(&f, &scr_attempts_ops);
+    desk_on_answer(&f.desk, ASK_TRACE, "3.1", NULL, &err); /* its screen is closed */
+    /* What looks like one of these keys to a program that counts in bytes is another. */
+    assert_string_equal(press(&f, "\xc5\xaf\xc5\xb6"), "");
+    check_top(&f, &scr_attempts_ops);
+    fixture_release(&f);
+}
+
 static void passes_keys_to_the_terminal(void **state)
 {
     (void)state;
@@ -385,6 +407,7 @@ int main(void)
         cmocka_unit_test(pasted_text_is_no_command),
         cmocka_unit_test(rings_for_new_calls_only),
         cmocka_unit_test(opens_output_and_diff),
+        cmocka_unit_test(traces_an_attempt),
         cmocka_unit_test(passes_keys_to_the_terminal),
         cmocka_unit_test(terminal_ends),
         cmocka_unit_test(asks_for_layers_once),

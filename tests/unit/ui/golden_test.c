@@ -231,6 +231,39 @@ static void show_output(struct fixture *f)
     desk_on_tail(&f->desk, text, strlen(text), NULL);
 }
 
+static const char trace_json[] =
+    "{\"cut\":false,\"trace\":{\"kind\":\"attempt\",\"at_ms\":1760000000000,\"attempt\":{\"id\":"
+    "\"3.1\",\"agent\":\"claude\",\"state\":\"running\",\"title\":\"Replace the lexer\"},"
+    "\"children\":[{\"kind\":\"subagent\",\"at_ms\":1760000001000,\"subagent\":{\"id\":\"a1\","
+    "\"type\":\"explorer\",\"depth\":1},\"children\":[{\"kind\":\"call\",\"at_ms\":1760000001000,"
+    "\"call\":{\"id\":\"c10\",\"state\":\"denied\",\"why\":\"floor\",\"reason\":\"not here\","
+    "\"tool\":\"Bash\",\"args\":{\"command\":\"sudo \\u001b[2J\\u202ex\"}},\"children\":[]}]},"
+    "{\"kind\":\"call\",\"at_ms\":1760000002000,\"call\":{\"id\":\"c12\",\"state\":\"consumed\","
+    "\"decided_by\":\"ann (shell, pid 4)\",\"tool\":\"Bash\",\"args\":{\"command\":\"npm ci\"}},"
+    "\"children\":[{\"kind\":\"program\",\"at_ms\":1760000003000,\"path\":\"/usr/bin/npm\",\"n\":3,"
+    "\"children\":[{\"kind\":\"net\",\"at_ms\":1760000004000,\"host\":\"registry.npmjs.org\","
+    "\"port\":443,\"connections\":2,\"up\":1536,\"down\":20,\"denied\":0,\"refused\":1,"
+    "\"refused_why\":\"the TLS handshake names another host\",\"children\":[]}]}]},"
+    "{\"kind\":\"call\",\"at_ms\":1760000005000,\"call\":{\"id\":\"c13\",\"state\":\"pending\","
+    "\"why\":\"floor\",\"tool\":\"Bash\",\"args\":{\"command\":\"git push\"}},\"children\":[]},"
+    "{\"kind\":\"refs\",\"at_ms\":1760000006000,\"ref\":\"refs/heads/headgate/3/1\",\"to\":"
+    "\"0123456789abcdef\",\"commits\":1,\"files\":2,\"children\":[]}]}}";
+
+static void show_trace(struct fixture *f)
+{
+    struct err err = ERR_INIT;
+    json_t *parsed;
+    assert_true(jx_parse(&parsed, trace_json, strlen(trace_json), &err));
+    AUTO_JSON json_t *result = parsed;
+    desk_on_answer(&f->desk, ASK_TRACE, "3.1", result, NULL);
+}
+
+static void trace(void **state)
+{
+    (void)state;
+    check_sizes("trace", busy, "w", show_trace);
+}
+
 static void output(void **state)
 {
     (void)state;
@@ -341,6 +374,7 @@ int main(void)
         cmocka_unit_test(deny_prompt),
         cmocka_unit_test(attempt_detail),
         cmocka_unit_test(output),
+        cmocka_unit_test(trace),
         cmocka_unit_test(diff),
         cmocka_unit_test(live),
         cmocka_unit_test(help),
