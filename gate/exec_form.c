@@ -67,34 +67,46 @@ static bool read_word(struct buf *out, const char **at)
     }
 }
 
-static bool fits_word(const char *pattern, const char *word, const char *command);
+static bool fits_word(const char *pattern, const char *word, const struct exec_form_call *call);
 
 /* A made-up name as long as the rest of the pattern lets it be. */
-static bool fits_made_up(const char *rest, const char *word, const char *command)
+static bool fits_made_up(const char *rest, const char *word, const struct exec_form_call *call)
 {
     size_t len = 0;
     while (is_made_up(word[len]))
         len++;
     for (; len > 0; len--)
-        if (fits_word(rest, word + len, command))
+        if (fits_word(rest, word + len, call))
             return true;
     return false;
 }
 
-static bool fits_command(const char *rest, const char *word, const char *command)
+static bool fits_any(const char *rest, const char *word, const struct exec_form_call *call)
 {
-    size_t len = command ? strlen(command) : 0;
-    return command && strncmp(word, command, len) == 0 && fits_word(rest, word + len, command);
+    if (!*rest)
+        return true;
+    for (; *word; word++)
+        if (fits_word(rest, word, call))
+            return true;
+    return fits_word(rest, word, call);
 }
 
-static bool fits_quoted(const char *rest, const char *word, const char *command)
+/* This text, byte for byte. */
+static bool fits_text(const char *rest, const char *word, const struct exec_form_call *call,
+                      const char *text)
+{
+    size_t len = text ? strlen(text) : 0;
+    return text && strncmp(word, text, len) == 0 && fits_word(rest, word + len, call);
+}
+
+static bool fits_quoted(const char *rest, const char *word, const struct exec_form_call *call)
 {
     AUTO_BUF struct buf text = BUF_INIT;
-    return command && read_word(&text, &word) && text.len == strlen(command) &&
-           memcmp(text.ptr, command, text.len) == 0 && fits_word(rest, word, command);
+    return call && read_word(&text, &word) && text.len == strlen(call->command) &&
+           memcmp(text.ptr, call->command, text.len) == 0 && fits_word(rest, word, call);
 }
 
-static bool fits_word(const char *pattern, const char *word, const char *command)
+static bool fits_word(const char *pattern, const char *word, const struct exec_form_call *call)
 {
     while (*pattern && *pattern != '%')
         if (*word++ != *pattern++)
@@ -103,27 +115,29 @@ static bool fits_word(const char *pattern, const char *word, const char *command
         return *word == '\0';
     switch (pattern[1]) {
     case 'c':
-        return fits_command(pattern + 2, word, command);
+        return fits_text(pattern + 2, word, call, call ? call->command : NULL);
+    case 'd':
+        return fits_text(pattern + 2, word, call, call ? call->folder : NULL);
     case 'q':
-        return fits_quoted(pattern + 2, word, command);
+        return fits_quoted(pattern + 2, word, call);
     case 'i':
-        return fits_made_up(pattern + 2, word, command);
+        return fits_made_up(pattern + 2, word, call);
     case 'a':
-        return pattern[2] == '\0';
+        return fits_any(pattern + 2, word, call);
     case '%':
-        return *word == '%' && fits_word(pattern + 2, word + 1, command);
+        return *word == '%' && fits_word(pattern + 2, word + 1, call);
     default:
         return false;
     }
 }
 
 /* The command without a shell: its own words. */
-static bool fits_words(const char *argv, size_t len, const char *command)
+static bool fits_words(const char *argv, size_t len, const struct exec_form_call *call)
 {
     AUTO_SHELLWORDS struct shellwords words = SHELLWORDS_INIT;
-    if (!command)
+    if (!call)
         return false;
-    shellwords_split(&words, command, strlen(command));
+    shellwords_split(&words, call->command, strlen(call->command));
     if (words.opaque || words.n != 1)
         return false;
     const struct strv *want = &words.commands[0];
@@ -136,20 +150,28 @@ static bool fits_words(const char *argv, size_t len, const char *command)
     return at == end;
 }
 
-bool exec_form_fits(const struct strv *form, const char *argv, size_t len, const char *command)
+bool exec_form_fits(const struct strv *form, const char *argv, size_t len, const struct exec_form_call *call)
 {
     const char *at = argv, *end = argv + len;
     if (form->n == 1 && strcmp(form->v[0], "%w") == 0)
-        return fits_words(argv, len, command);
+        return fits_words(argv, len, call);
     if (form->n == 0 || at >= end || strcmp(fs_basename(at), fs_basename(form->v[0])) != 0)
         return false;
     at += strlen(at) + 1;
     for (size_t i = 1; i < form->n; i++) {
         if (i + 1 == form->n && strcmp(form->v[i], "%*") == 0)
             return true;
-        if (at >= end || !fits_word(form->v[i], at, command))
+        if (at >= end || !fits_word(form->v[i], at, call))
             return false;
         at += strlen(at) + 1;
     }
     return at == end;
+}
+
+bool exec_form_has_folder(const struct strv *form)
+{
+    for (size_t i = 0; i < form->n; i++)
+        if (strcmp(form->v[i], "%d") == 0)
+            return true;
+    return false;
 }

@@ -5,9 +5,10 @@
  * form is what is known of that, one pattern for each word of the exec, as data of the adapter:
  *
  *   %c  the command, byte for byte
+ *   %d  as a word: the folder that the call named, for an agent that goes there later
  *   %q  one shell word that says the command when its quotes are read
  *   %i  one or more of letters, digits, `_`, `-`, `.`: a name that the agent makes up
- *   %a  at the end of a word: any further text
+ *   %a  any text
  *   %%  a per cent sign
  *   %*  as the last word: any further words
  *   %w  as the only word: the command is simple, and these are its words (no shell between)
@@ -21,8 +22,15 @@
 
 #include "runner/base/strv.h"
 
-/* argv: the words, each with its NUL, len bytes in all. command: NULL when there is none; then forms
- * that need one do not fit. */
-bool exec_form_fits(const struct strv *form, const char *argv, size_t len, const char *command);
+struct exec_form_call {
+    const char *command, *folder;
+};
+
+/* argv: the words, each with its NUL, len bytes in all. call: NULL when there is none; then forms that
+ * need one do not fit. */
+bool exec_form_fits(const struct strv *form, const char *argv, size_t len,
+                    const struct exec_form_call *call);
+/* Whether a form says itself in which folder the command is run. */
+bool exec_form_has_folder(const struct strv *form);
 
 #endif

@@ -29,7 +29,7 @@ struct agent_start {
 
 /* How an agent starts programs, as forms of gate/exec_form.h; in them %h is its private home, %k the
  * hook client and %g the gate's socket inside the box. */
-enum { AGENT_FORM_WORDS = 6 };
+enum { AGENT_FORM_WORDS = 12 };
 struct agent_form {
     const char *words[AGENT_FORM_WORDS]; /* NULL after the last; none: the end of the table */
 };
@@ -44,6 +44,7 @@ struct agent {
     const char *const *needs_hosts; /* listed when credentials are passed, NULL-terminated; NULL: none */
     const struct agent_form *exec_calls; /* what carries out a shell call, ended by an empty form */
     const struct agent_form *exec_helpers; /* what it starts by itself */
+    const struct agent_form *exec_selves; /* what of that is the agent as well: its driver starts it; NULL: none */
     const char *url_env; /* a variable that points it to another server than those; NULL: none */
     /* Add argv, environment, seeded files and binds to spec. */
     bool (*prepare)(struct box_spec *spec, const struct agent_start *start, struct err *err);

@@ -208,6 +208,34 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
     return true;
 }
 
+/* A shell call goes through itself, which sets pipes and folder up. Once it has a snapshot of the shell, the command is the last
+ * line of a text that restores it. */
+#define SET_UP "/proc/self/exe", "--codex-run-as-process-setup", "%i", "%i", "pipe", "", "%d", "/bin/bash", "/bin/bash"
+static const struct agent_form calls[] = {
+    {{SET_UP, "-lc", "%c", NULL}},
+    {{SET_UP, "-c", "__CODEX_SNAPSHOT_OVERRIDE_SET_0=%a\nexec '/bin/bash' -c %q", NULL}},
+    {{"bash", "-lc", "%c", NULL}},
+    {{NULL}},
+};
+
+/* The hook as it is installed above, looks at the system, and the snapshot of the shell. */
+static const struct agent_form helpers[] = {
+    {{"bash", "-c",
+      "%k --agent codex --socket %g || { echo 'headgate: the gate could not answer; the call is denied' >&2; "
+      "exit 2; }",
+      NULL}},
+    {{"bash", "-lc", "if [ -z \"${BASH_ENV-}\" ] && [ -n \"${HOME-}\" ] && [ -r \"$HOME/.bashrc\" ]; then\n%a", NULL}},
+    {{"bash", "-c", "set -e; . \"%h/.codex/shell_snapshots/%i\"", NULL}},
+    {{"bwrap", "--unshare-user", "--unshare-net", "--ro-bind", "/", "/", "/bin/true", NULL}},
+    {{"lsb_release", "-a", NULL}},
+    {{"getconf", "LONG_BIT", NULL}},
+    {{"git", "%*", NULL}},
+    {{NULL}},
+};
+
+/* headgate-drive starts it. */
+static const struct agent_form selves[] = {{{"codex", "app-server", "%*", NULL}}, {{NULL}}};
+
 const struct agent agent_codex = {
     .name = "codex",
     .title = "Codex",
@@ -217,5 +245,8 @@ const struct agent agent_codex = {
     .needs_env = credentials,
     .needs_hosts = hosts,
     .url_env = "OPENAI_BASE_URL",
+    .exec_calls = calls,
+    .exec_helpers = helpers,
+    .exec_selves = selves,
     .prepare = prepare,
 };

@@ -67,3 +67,9 @@ json_t *exec_forms_helpers(const struct boxes *b)
     const struct agent *agent = agent_find(b->spec->agent);
     return forms_json(b, agent ? agent->exec_helpers : NULL);
 }
+
+json_t *exec_forms_selves(const struct boxes *b)
+{
+    const struct agent *agent = agent_find(b->spec->agent);
+    return forms_json(b, agent ? agent->exec_selves : NULL);
+}

@@ -8,8 +8,9 @@
 #include "runner/attempt/boxes.h"
 #include "runner/base/jx.h"
 
-/* [[WORD...]...], new references. */
+/* [[WORD...]...], new reference. */
 json_t *exec_forms_calls(const struct boxes *b);
 json_t *exec_forms_helpers(const struct boxes *b);
+json_t *exec_forms_selves(const struct boxes *b);
 
 #endif

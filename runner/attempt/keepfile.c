@@ -60,6 +60,7 @@ static json_t *exec_json(const struct boxes *b)
                config_int(b->config, "gate.execdeadline", DEFAULT_EXEC_DEADLINE_MS));
     jx_set(exec, "calls", exec_forms_calls(b));
     jx_set(exec, "helpers", exec_forms_helpers(b));
+    jx_set(exec, "selves", exec_forms_selves(b));
     return exec;
 }
 

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "gate/net.h"
 #include "runner/base/clock.h"
 #include "runner/base/jx.h"
 #include "runner/base/limits.h"

@@ -80,6 +80,8 @@ static bool is_of_system(const struct exec_place *place, const struct exec_args 
                                      const struct exec_image *image)
 {
     struct statvfs fs;
+    if (strcmp(args->path, "/proc/self/exe") == 0) /* a link of the kernel's, that nobody turns */
+        return image->is_fixed;
     AUTO_FD int name = exec_resolve(place, args->path, AT_SYMLINK_NOFOLLOW);
     return image->is_fixed && name >= 0 && fstatvfs(name, &fs) == 0 && (fs.f_flag & ST_RDONLY);
 }
@@ -102,14 +104,16 @@ static bool is_program_of(const struct strv *form, const struct exec_args *args,
     return strcmp(fs_basename(args->path), want) == 0 || strcmp(fs_basename(found), want) == 0;
 }
 
-static bool fits_any(const struct exec_forms *forms, const struct exec_args *args,
-                     const struct exec_image *image, bool is_system, const char *command)
+/* The first form that fits, or NULL. */
+static const struct strv *find_form(const struct exec_forms *forms, const struct exec_args *args,
+                                    const struct exec_image *image, bool is_system,
+                                    const struct exec_form_call *call)
 {
     for (size_t i = 0; i < forms->n; i++)
         if (is_program_of(&forms->v[i], args, image, is_system) &&
-            exec_form_fits(&forms->v[i], args->argv.ptr, args->argv.len, command))
-            return true;
-    return false;
+            exec_form_fits(&forms->v[i], args->argv.ptr, args->argv.len, call))
+            return &forms->v[i];
+    return NULL;
 }
 
 /* A folder that was told may lead through links; the kernel's is where it leads. */
@@ -123,6 +127,16 @@ static bool is_folder(const struct exec_place *place, const char *told, const ch
     return real && strcmp(real, cwd) == 0;
 }
 
+/* Whether the exec is what this call comes to. */
+static bool carries_out(const struct exec_calls *c, const struct exec_call *e,
+                        const struct exec_place *place, const struct exec_args *args,
+                        const struct exec_image *image, bool is_system, const char *cwd)
+{
+    const struct exec_form_call call = {e->command, e->cwd};
+    const struct strv *form = find_form(&c->config->exec_calls, args, image, is_system, &call);
+    return form && (exec_form_has_folder(form) || is_folder(place, e->cwd, cwd));
+}
+
 enum exec_standing exec_calls_stand(const struct exec_calls *c, const struct exec_place *place,
                                     const struct exec_args *args, const struct exec_image *image,
                                     const char *cwd, int64_t *ret_number)
@@ -132,12 +146,20 @@ enum exec_standing exec_calls_stand(const struct exec_calls *c, const struct exe
     for (size_t i = 0; i < EXEC_CALLS; i++) {
         const struct exec_call *e = &c->all[(c->next + i) % EXEC_CALLS]; /* the oldest first */
         if (e->number && !e->is_taken && now_ms - e->approved_ms < EXEC_CALL_FRESH_MS &&
-            fits_any(&c->config->exec_calls, args, image, is_system, e->command) &&
-            is_folder(place, e->cwd, cwd)) {
+            carries_out(c, e, place, args, image, is_system, cwd)) {
             *ret_number = e->number;
             return EXEC_CALLED;
         }
     }
-    bool is_helper = fits_any(&c->config->exec_helpers, args, image, is_system, NULL);
-    return is_helper ? EXEC_HELPER : EXEC_OWN;
+    if (find_form(&c->config->exec_helpers, args, image, is_system, NULL) ||
+        find_form(&c->config->exec_selves, args, image, is_system, NULL))
+        return EXEC_HELPER;
+    return EXEC_OWN;
+}
+
+bool exec_calls_is_agent(const struct exec_calls *c, const struct exec_place *place,
+                         const struct exec_args *args, const struct exec_image *image)
+{
+    return c->config->exec_selves.n > 0 &&
+           find_form(&c->config->exec_selves, args, image, is_of_system(place, args, image), NULL);
 }

@@ -211,6 +211,7 @@ static void find_standing(struct exec_gate *g, struct look *k)
     if (!k->origin.is_own)
         return;
     k->standing = EXEC_OWN;
+    k->image.is_agent = exec_calls_is_agent(&g->calls, &place, &k->args, &k->image);
     if (g->config->exec != EXEC_MATCH)
         return;
     read_cwd(k);
@@ -381,7 +382,9 @@ void exec_gate_event(struct exec_gate *g, pid_t pid, int status)
     switch (exec_trace_event(&g->trace, pid, status, &image)) {
     case EXEC_BEGAN:
         g->has_begun = true;
-        if (looks_at_origin(g))
+        if (image.is_agent)
+            exec_family_own(&g->family, image.dev, image.ino);
+        else if (looks_at_origin(g))
             exec_family_begun(&g->family, pid, image.call);
         exec_log_add(&g->log, image.names.v[0]);
         break;

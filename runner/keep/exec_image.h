@@ -24,6 +24,7 @@ struct exec_image {
     bool is_fixed;     /* the file that was called is on a mount that the box cannot write */
     int64_t call;      /* whoever decides: the call behind it, 0: none known; */
     bool is_carrying;  /* it is the one that carries the call out */
+    bool is_agent;     /* the program is the agent as well */
     size_t args_bytes; /* of all arguments, each with its NUL, and their digest */
     char args_digest[DIGEST_HEX_SIZE];
 };

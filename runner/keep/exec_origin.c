@@ -146,11 +146,29 @@ void exec_family_start(struct exec_family *f, pid_t init_pid, pid_t tid)
     }
 }
 
-static bool runs_program_of(pid_t pid, pid_t other)
+static bool is_own_program(const struct exec_family *f, const struct stat *st)
+{
+    for (size_t i = 0; i < f->n_own; i++)
+        if (f->own[i].dev == st->st_dev && f->own[i].ino == st->st_ino)
+            return true;
+    return false;
+}
+
+static bool runs_agent(const struct exec_family *f, pid_t pid)
 {
     struct stat a, b;
-    return stat_program(&a, pid) && stat_program(&b, other) && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
+    return stat_program(&a, pid) &&
+           (is_own_program(f, &a) || (stat_program(&b, f->agent_pid) && a.st_dev == b.st_dev &&
+                                      a.st_ino == b.st_ino));
+}
+
+void exec_family_own(struct exec_family *f, dev_t dev, ino_t ino)
+{
+    const struct stat st = {.st_dev = dev, .st_ino = ino};
+    if (f->n_own == EXEC_OWN_PROGRAMS || is_own_program(f, &st))
+        return;
+    f->own[f->n_own].dev = dev;
+    f->own[f->n_own++].ino = ino;
 }
 
 /* pid 1's own child, before it became the program that it was forked for. */
@@ -179,7 +197,7 @@ void exec_origin_of(struct exec_origin *ret, const struct exec_family *f, pid_t 
         }
         at = p.parent;
     }
-    ret->is_own = !f->is_setup && !is_start(f, group) && runs_program_of(group, f->agent_pid);
+    ret->is_own = !f->is_setup && !is_start(f, group) && runs_agent(f, group);
 }
 
 void exec_origin_parents(struct strv *out, const struct exec_family *f, pid_t tid)

@@ -3,7 +3,7 @@
  *
  * pid 1's child is the agent; further children of pid 1 that are still the launcher are joined by a
  * person (`enter`). A process that has begun a program of its own, and all below it, is not the
- * agent any more; it is remembered, with the call that it carries out, for as long as it lives.
+ * agent any more, unless the program is known to be the agent as well (its driver starts it); it is remembered, with the call that it carries out, for as long as it lives.
  * Where the line of parents is broken (the parent has ended), a process that still runs the agent's
  * program counts as the agent: in doubt a person is asked.
  */
@@ -15,6 +15,8 @@
 #include <sys/types.h>
 #include "runner/base/strv.h"
 
+enum { EXEC_OWN_PROGRAMS = 8 };
+
 struct exec_begun {
     pid_t pid; /* 0: a free place */
     uint64_t start_ticks;
@@ -24,6 +26,13 @@ struct exec_begun {
 struct exec_family {
     pid_t init_pid, agent_pid; /* agent_pid 0: not known yet */
     bool is_setup; /* what runs is the set-up command, which a person accepted: not the agent */
+    /* Programs that are the agent besides the one that was started: a process that begins one stays
+     * what it is. */
+    struct {
+        dev_t dev;
+        ino_t ino;
+    } own[EXEC_OWN_PROGRAMS];
+    size_t n_own;
     dev_t launcher_dev;        /* what pid 1 runs, and its children before their exec */
     ino_t launcher_ino;
     struct exec_begun *begun; /* by pid, open addressing; never full */
@@ -41,6 +50,8 @@ void exec_family_release(struct exec_family *f);
 void exec_origin_of(struct exec_origin *ret, const struct exec_family *f, pid_t tid);
 /* Append the programs from the caller's up to the agent's. */
 void exec_origin_parents(struct strv *out, const struct exec_family *f, pid_t tid);
+/* This program is the agent as well. Those beyond the bound are not. */
+void exec_family_own(struct exec_family *f, dev_t dev, ino_t ino);
 /* A process has begun a program of its own. */
 void exec_family_begun(struct exec_family *f, pid_t pid, int64_t call);
 

@@ -116,7 +116,8 @@ static bool load_exec(struct keep_config *c, const json_t *j, struct err *err)
     c->may_debug = jx_bool(exec, "debugger", false);
     if (!load_int(&c->exec_deadline_ms, exec, "deadline_ms", KEEP_EXEC_DEADLINE_MS, INT32_MAX, err) ||
         !load_forms(&c->exec_calls, exec, "calls", err) ||
-        !load_forms(&c->exec_helpers, exec, "helpers", err))
+        !load_forms(&c->exec_helpers, exec, "helpers", err) ||
+        !load_forms(&c->exec_selves, exec, "selves", err))
         return false;
     return exec_policy_parse(&c->exec, jx_str(exec, "policy", exec_policy_name(EXEC_OFF)), err) ||
            err_prefix(err, "keep.json");
@@ -202,6 +203,7 @@ void keep_config_release(struct keep_config *c)
     free(c->services);
     release_forms(&c->exec_calls);
     release_forms(&c->exec_helpers);
+    release_forms(&c->exec_selves);
     strv_release(&c->net);
     buf_release(&c->plan);
     free(c->plan_name);

@@ -43,6 +43,7 @@ struct keep_config {
     bool may_debug;           /* an exec that a debugger in the box traces goes on unverified */
     struct exec_forms exec_calls;   /* what carries out a shell call of this agent */
     struct exec_forms exec_helpers; /* what this agent starts by itself */
+    struct exec_forms exec_selves;  /* what of that is the agent as well */
     int64_t exec_deadline_ms; /* how long an asked exec waits for a person */
     int64_t linger_ms;        /* how long it waits for a server after the agent's end */
     struct keep_service *services;

@@ -4,9 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 . "$TESTS/agents/install.sh"
 
-program=$(claude_program) || skip 'Claude Code cannot be installed: the npm registry is not reached'
-export PATH="$program:$PATH" ANTHROPIC_API_KEY=sk-test-000-abcdefghijklmnop
-
+need_claude
 make_repo "$WORLD/repo"
 cd "$WORLD/repo"
 cat >"$WORLD/script.json" <<'S'
@@ -23,12 +21,7 @@ cat >"$WORLD/script.json" <<'S'
   {"text": "sub done"}]}
 S
 run_with() { # POLICY: run it with every question approved
-    rm -f "$WORLD/port"
-    python3 "$TESTS/agents/model.py" "$WORLD/script.json" "$WORLD/model.jsonl" >"$WORLD/port" &
-    BACKGROUND="$BACKGROUND $!"
-    until_true 10 grep -q port "$WORLD/port" || die 'the model server did not start'
-    port=$(sed 's/port //' "$WORLD/port")
-    export ANTHROPIC_BASE_URL="http://127.0.0.1:$port"
+    start_model
     headgate run --agent claude --service "$port" --exec "$1" --ladder confirm --detach '@@main@@ go' >"$WORLD/out" 2>&1 ||
         die "$(cat "$WORLD/out")"
     run=$(last_run)

@@ -18,7 +18,8 @@ static bool fits(const char *form, const char *argv, const char *command)
     for (size_t i = 0; i < bytes.len; i++)
         if (bytes.ptr[i] == '|')
             bytes.ptr[i] = '\0';
-    return exec_form_fits(&words, bytes.ptr, bytes.len + 1, command);
+    const struct exec_form_call call = {command, "/w/sub"};
+    return exec_form_fits(&words, bytes.ptr, bytes.len + 1, command ? &call : NULL);
 }
 
 static void the_command_itself(void **state)
@@ -79,6 +80,11 @@ static void made_up_names_hold_nothing_else(void **state)
     assert_false(fits("sh|-c|. /s/%i", "sh|-c|. /s/a/b", "x"));
     assert_true(fits("sh|-c|F=%i\n%a", "sh|-c|F=a-1\nany $thing", "x"));
     assert_false(fits("sh|-c|F=%i\n%a", "sh|-c|F=a;\nany", "x"));
+    assert_true(fits("sh|-c|A=%a\nexec %q", "sh|-c|A=x\nB=y\nexec 'make it'", "make it"));
+    assert_false(fits("sh|-c|A=%a\nexec %q", "sh|-c|A=x\nexec 'make it'\nid", "make it"));
+    assert_true(fits("sh||%a", "sh||", "x"));
+    assert_true(fits("go|%d|%c", "go|/w/sub|ls", "ls"));
+    assert_false(fits("go|%d|%c", "go|/w|ls", "ls"));
     assert_true(fits("sh|-c|100%%", "sh|-c|100%", "x"));
     assert_false(fits("sh|-c|100%x", "sh|-c|100x", "x"));
     assert_false(fits("sh|-c|100%", "sh|-c|100", "x"));

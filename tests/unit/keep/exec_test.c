@@ -339,6 +339,27 @@ static void an_exec_without_a_call_is_asked(void **state)
     }
 }
 
+/* What a driver starts is the agent as well, and so are its forks whose parent has ended. */
+static void an_agent_behind_a_driver_is_asked_about(void **state)
+{
+    (void)state;
+    struct world w;
+    match(&w, "sh -c '(/bin/true; echo $? >/w/orphan; : >/w/up) & exit 0'; read x </w/up; cat orphan");
+    jx_set(jx_obj(w.config, "exec"), "helpers", json_pack("[[s,s]]", "cat", "%*"));
+    jx_set(jx_obj(w.config, "exec"), "selves", json_pack("[[s,s,s]]", "sh", "-c", "%*"));
+    AUTO_FREE char *up = fs_join(w.dir, "w/up");
+    assert_int_equal(mkfifo(up, 0666), 0);
+    assert_int_equal(chmod(up, 0666), 0);
+    world_start(&w);
+    AUTO_JSON json_t *asked = world_record(&w, "asked");
+    assert_string_equal(jx_str(jx_obj(jx_obj(asked, "request"), "args"), "program", ""),
+                        "/usr/bin/true");
+    decide(&w, asked, "deny");
+    world_expect_exit(&w, 0, "exit");
+    world_expect_in_log(&w, "126\n");
+    world_done(&w);
+}
+
 static void a_keeper_that_dies_lets_nothing_run(void **state)
 {
     (void)state;
@@ -374,6 +395,7 @@ int main(void)
         world_test(a_denied_exec_has_an_errno_and_a_rule_covers_others),
         world_test(an_exec_that_carries_out_a_call_is_not_asked),
         world_test(an_exec_without_a_call_is_asked),
+        world_test(an_agent_behind_a_driver_is_asked_about),
         world_test(a_keeper_that_dies_lets_nothing_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
