@@ -31,6 +31,7 @@ enum plan_kind {
     PLAN_TMPFS,      /* path, options as in tmpfs(5): an empty writable folder in memory */
     PLAN_PROC,       /* path: procfs of the box's own pid namespace */
     PLAN_DEVPTS,     /* path: a devpts of the box's own */
+    PLAN_MQUEUE,     /* path: the message queues of the box's own ipc namespace */
     PLAN_OVERLAY,    /* lower, parent of upper and work, name of upper in it, name of work, path */
     PLAN_MASK,       /* path: cover by an empty read-only file or folder; absent: passed over */
     PLAN_FREEZE,     /* path: read-only, and what it lies in stays in place; absent: passed over */

@@ -186,6 +186,10 @@ static void add_devices(struct buf *plan, const struct box_spec *spec)
         plan_add(plan, PLAN_TREE, PLAN_OWN | PLAN_PLAIN | PLAN_DEVICE | PLAN_WRITE | PLAN_NOEXEC,
                  path, path, NULL);
     }
+    if (has(spec, LAYER_IPC)) {
+        plan_add(plan, PLAN_MQUEUE, 0, "/dev/mqueue", NULL);
+        plan_add(plan, PLAN_ALLOW, 0, "/dev/mqueue", NULL);
+    }
     if (has(spec, LAYER_PTY)) {
         plan_add(plan, PLAN_DEVPTS, 0, "/dev/pts", NULL);
         plan_add(plan, PLAN_LINK, 0, "/dev/ptmx", "pts/ptmx", NULL);

@@ -87,12 +87,22 @@ static void set_caches(struct strv *env, const char *home)
     } caches[] = {
         {"CARGO_HOME", ".cargo"},
         {"BUN_INSTALL_CACHE_DIR", ".cache/bun"},
-        {"npm_config_store_dir", ".cache/pnpm"},
     };
     for (size_t i = 0; i < ARRAY_LEN(caches); i++) {
         AUTO_FREE char *path = fs_join(home, caches[i].below_home);
         strv_env_set(env, caches[i].name, path);
     }
+}
+
+/* pnpm keeps its store beside its program, where that is in a folder of its own. npm, which is given
+ * the same variable, warns of it: only then. */
+static void set_pnpm_store(struct box_spec *spec)
+{
+    AUTO_FREE char *own = fs_join(spec->home_inside, ".local/share/pnpm");
+    AUTO_FREE char *store = fs_join(spec->home_inside, ".cache/pnpm");
+    for (size_t i = 0; i < spec->n_binds; i++)
+        if (strcmp(spec->binds[i].inside, own) == 0)
+            strv_env_set(&spec->env, "npm_config_store_dir", store);
 }
 
 static void set_environment(struct box_spec *spec, const struct strv *caller_env)
@@ -135,5 +145,6 @@ bool profile_apply(struct box_spec *spec, const struct strv *caller_env, const c
         profile_mask_root(spec, &spec->binds[spec->n_binds - 1]);
     }
     toolchains_release(&toolchains);
+    set_pnpm_store(spec);
     return true;
 }

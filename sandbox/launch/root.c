@@ -157,6 +157,21 @@ static bool apply_devpts(struct launch *l, const struct plan_step *step, struct 
     return true;
 }
 
+/* Without a rule on its root Landlock refuses every queue: mq_open(3) does not go through a mount
+ * that a rule on a folder above could cover. */
+static bool apply_mqueue(struct launch *l, const struct plan_step *step, struct err *err)
+{
+    const char *path = plan_text(step, 0);
+    if (l->report.layer[LAYER_IPC].state != LAYER_ACTIVE)
+        return true;
+    if (!make_with_parents(path, make_folder, err))
+        return false;
+    if (mount("mqueue", path, "mqueue", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0 ||
+        errno == ENODEV) /* a kernel without them */
+        return true;
+    return err_sys(err, errno, "cannot mount the message queues of the box");
+}
+
 /* fsconfig with the kernel's own words, where it has some, in the error. */
 static bool set_option(int fs_fd, const char *key, const char *value, struct err *err)
 {
@@ -267,7 +282,7 @@ static bool (*const apply[PLAN_KIND_COUNT])(struct launch *, const struct plan_s
     [PLAN_FOLDER] = apply_folder, [PLAN_FILE] = apply_file,       [PLAN_LINK] = apply_link,
     [PLAN_TREE] = apply_tree,     [PLAN_TMPFS] = apply_tmpfs,     [PLAN_DEVPTS] = apply_devpts,
     [PLAN_MASK] = apply_mask,     [PLAN_OVERLAY] = apply_overlay, [PLAN_PROC] = apply_proc,
-    [PLAN_FREEZE] = apply_freeze,
+    [PLAN_FREEZE] = apply_freeze, [PLAN_MQUEUE] = apply_mqueue,
 };
 
 /* The kernel allows a new procfs only while an uncovered one is in sight, so it is mounted before
