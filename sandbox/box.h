@@ -150,6 +150,8 @@ enum box_msg_kind {
     BOX_MSG_FAILED, /* id, error: the box could not be made or its program not be exec'ed (id 0, the
                        box ends); or only the joined program `id` could not, and no exit follows */
     BOX_MSG_EXITED, /* id, status (exit code or 128+signal) */
+    BOX_MSG_ENDED,  /* no process is left but pid 1, which ends now; its namespaces and mounts go with
+                       it, which takes a moment more. Not told by a pid 1 that was killed */
     BOX_MSG_EXCEEDED, /* error: what the box used too much of (memory, where no cgroup counts); it
                          ends at once with 128+SIGKILL */
 };

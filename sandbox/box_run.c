@@ -148,6 +148,7 @@ static bool take_message(struct run *r, struct err *err)
     case BOX_MSG_PTY:
     case BOX_MSG_EXEC_LISTENER:
     case BOX_MSG_STARTED:
+    case BOX_MSG_ENDED:
         break;
     }
     return true;

@@ -37,15 +37,18 @@ struct loop {
     int relay[3]; /* our ends of the pipes in place of terminals and files; -1: none */
     struct box_flow flow[3];
     struct box_end end;
-    bool has_closed;
+    bool has_ended;  /* nothing runs any more; pid 1 ends by itself */
+    bool has_closed; /* ... and nothing more is waited for: a cgroup is removed after pid 1 */
 };
 
 static void loop_release(struct loop *l)
 {
     box_term_restore();
     if (l->child.pid > 0) {
-        kill(l->child.pid, SIGKILL);
-        while (waitpid(l->child.pid, NULL, 0) < 0 && errno == EINTR)
+        bool is_awaited = !l->has_ended || l->child.groups.n > 0;
+        if (is_awaited)
+            kill(l->child.pid, SIGKILL);
+        while (is_awaited && waitpid(l->child.pid, NULL, 0) < 0 && errno == EINTR)
             continue;
         box_close(&l->child);
     }
@@ -186,6 +189,10 @@ static bool take_message(struct loop *l, struct err *err)
         break;
     case BOX_MSG_EXCEEDED:
         l->end.exceeded = msg.error;
+        break;
+    case BOX_MSG_ENDED:
+        l->has_ended = true;
+        l->has_closed |= l->child.groups.n == 0;
         break;
     case BOX_MSG_CLOSED:
         l->has_closed = true;

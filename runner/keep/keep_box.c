@@ -238,6 +238,7 @@ static void keep_on_message(void *arg, const struct box_msg *msg)
         keep_account_ops.exceeded(k, true);
         break;
     case BOX_MSG_NONE:
+    case BOX_MSG_ENDED: /* what was mounted goes with pid 1 only */
     case BOX_MSG_CLOSED:
         break;
     }

@@ -86,6 +86,8 @@ static _Noreturn void finish(struct init *in, int code)
         if (job)
             send_exited(in, job->id, exit_code(status));
     }
+    const struct wire_msg ended = {.kind = BOX_MSG_ENDED};
+    launch_send(in->l->ctl_fd, &ended, -1);
     _exit(code);
 }
 
