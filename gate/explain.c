@@ -17,11 +17,15 @@ static bool starts_with(const struct strv *argv, const struct strv *words)
 }
 
 /* Why an allowing rule does not cover one command, in *why; false: it does. */
-static bool uncovered_command(struct buf *why, const struct rule *r, const struct strv *argv)
+static bool uncovered_command(struct buf *why, const struct rule *r, const struct rule_subject *s,
+                              const struct strv *argv)
 {
-    if (rule_covers_command(r, argv))
+    const char *fault = NULL;
+    if (rule_names_command(r, argv) && !(fault = rule_program_fault(s, argv->v[0])))
         return false;
-    if (strchr(argv->v[0], '/'))
+    if (fault)
+        buf_addf(why, "'%s' %s", argv->v[0], fault);
+    else if (strchr(argv->v[0], '/'))
         buf_addf(why, "'%s' is named by its path", argv->v[0]);
     else if (!starts_with(argv, &r->value))
         buf_addf(why, "'%s%s%s%s' is another command", argv->v[0], argv->n > 1 ? " " : "",
@@ -34,15 +38,16 @@ static bool uncovered_command(struct buf *why, const struct rule *r, const struc
     return true;
 }
 
-static bool covers_commands(struct buf *why, const struct rule *r, const struct tool_use *use)
+static bool covers_commands(struct buf *why, const struct rule *r, const struct rule_subject *s)
 {
+    const struct tool_use *use = s->use;
     if (!use->command)
         buf_adds(why, "the call runs no command");
     else if (use->shell.opaque)
         buf_addf(why, "the command is not wholly understood: %s", use->shell.opaque);
     else
         for (size_t i = 0; i < use->shell.n && why->len == 0; i++)
-            uncovered_command(why, r, &use->shell.commands[i]);
+            uncovered_command(why, r, s, &use->shell.commands[i]);
     return why->len == 0;
 }
 
@@ -74,7 +79,7 @@ static bool allows(struct buf *why, const struct rule *r, const struct rule_subj
     switch (r->what) {
     case RULE_COMMAND:
     case RULE_EXACTLY:
-        return covers_commands(why, r, s->use);
+        return covers_commands(why, r, s);
     case RULE_PATH:
         return covers_paths(why, r, s);
     case RULE_HOST:
@@ -93,7 +98,8 @@ static bool allows(struct buf *why, const struct rule *r, const struct rule_subj
 static bool speaks(struct buf *why, const struct rule *r, const struct rule_subject *s)
 {
     if (!rule_is_for(r, s->call)) {
-        buf_addf(why, "it is for the agent '%s'", r->agent);
+        buf_addf(why, "it is for '%s%s%s'", r->agent ? r->agent : "*", r->subagent ? "/" : "",
+                 r->subagent ? r->subagent : "");
         return false;
     }
     if (r->effect == RULE_ALLOW) {

@@ -13,6 +13,7 @@ struct maker {
     const struct policy_place *place;
     const struct strv *paths; /* as the agent names them, resolved as text */
     const char *run;
+    bool for_type; /* of the subagent alone */
     json_t *all;
 };
 
@@ -26,6 +27,8 @@ static bool add_rule(json_t *set, const struct maker *m, enum rule_what what, ch
     for (size_t i = 0; i < n; i++)
         strv_push(&r.value, words[i]);
     r.agent = xstrdup(m->call->agent);
+    if (m->for_type)
+        r.subagent = xstrdup(m->call->sub_type);
     if (scope == RULE_RUN)
         r.scope_value = xstrdup(m->run);
     rule_text(&text, &r);
@@ -117,22 +120,32 @@ static void propose_host(struct maker *m, enum rule_scope scope)
     propose_word(m, RULE_HOST, m->use->port ? with_port : name, scope);
 }
 
+/* width 0: the very same; 1: a prefix of it, its folder. */
+static void propose_one(struct maker *m, int width, enum rule_scope scope)
+{
+    bool is_file = m->use->kind == TOOL_READ || m->use->kind == TOOL_EDIT;
+    bool is_tool = m->use->kind == TOOL_OTHER || m->use->kind == TOOL_SPAWN;
+    if (m->use->shell.n > 0)
+        propose_commands(m, width ? RULE_COMMAND : RULE_EXACTLY, scope);
+    if (is_file)
+        propose_paths(m, width > 0, scope);
+    if (m->use->host && m->use->host[0] && width == 0 && !m->for_type)
+        propose_host(m, scope);
+    if (is_tool && width == 0)
+        propose_word(m, RULE_TOOL, m->call->tool, scope);
+}
+
 static void propose(struct maker *m)
 {
     static const enum rule_scope scopes[] = {RULE_RUN, RULE_REPO};
-    bool is_file = m->use->kind == TOOL_READ || m->use->kind == TOOL_EDIT;
-    bool is_tool = m->use->kind == TOOL_OTHER || m->use->kind == TOOL_SPAWN;
+    if (m->call->sub_type && m->call->sub_type[0]) {
+        m->for_type = true;
+        propose_one(m, 0, RULE_RUN);
+        m->for_type = false;
+    }
     for (int width = 0; width < 2; width++)
-        for (size_t i = 0; i < ARRAY_LEN(scopes); i++) {
-            if (m->use->shell.n > 0)
-                propose_commands(m, width ? RULE_COMMAND : RULE_EXACTLY, scopes[i]);
-            if (is_file)
-                propose_paths(m, width > 0, scopes[i]);
-            if (m->use->host && m->use->host[0] && width == 0)
-                propose_host(m, scopes[i]);
-            if (is_tool && width == 0)
-                propose_word(m, RULE_TOOL, m->call->tool, scopes[i]);
-        }
+        for (size_t i = 0; i < ARRAY_LEN(scopes); i++)
+            propose_one(m, width, scopes[i]);
 }
 
 json_t *explain_proposals(const char **ret_why, const struct call_request *call,

@@ -387,7 +387,7 @@ bool floor_is_excused(const struct floor_finding *f, const struct rule *r,
     if (f->effect == FLOOR_DENY)
         return false;
     if (f->words)
-        return f->argv && rule_covers_command(r, f->argv) &&
+        return f->argv && rule_covers_command(r, s, f->argv) &&
                shellscan_starts(r->value.v, r->value.n, as_argv(f->words), count_words(f->words));
     if (f->path && !f->path[0])
         return rule_covers_tool(r, s->call->tool);

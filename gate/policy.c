@@ -206,7 +206,7 @@ static const struct rule *rule_for_command(const struct bench *b, const struct s
     for (size_t i = 0; i < b->policy->n_rules; i++) {
         const struct rule *r = &b->policy->rules[i];
         if (r->effect == RULE_ALLOW && rule_is_for(r, b->subject->call) &&
-            rule_covers_command(r, argv))
+            rule_covers_command(r, b->subject, argv))
             return r;
     }
     return NULL;

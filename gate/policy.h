@@ -16,7 +16,8 @@
  *
  * Judging is pure and does no I/O of its own: a path is compared as text after lexical
  * normalisation, and also where it really leads when the caller can tell. Both must be covered by
- * what allows, either one is enough for what asks or denies. What happens to a symbolic link
+ * what allows, either one is enough for what asks or denies. A rule that allows a command counts only
+ * for a program that the agent cannot have put there. What happens to a symbolic link
  * between the judgement and the effect is the box's business, which is the boundary.
  */
 #ifndef GATE_POLICY_H
@@ -48,11 +49,21 @@ json_t *policy_to_json(const struct policy *p);
  * is a path outside of everything. */
 typedef char *(*policy_resolve)(void *arg, const char *path);
 
+/* Whether a bare name is a program that the agent cannot have put there. */
+enum policy_program {
+    PROGRAM_OUT_OF_REACH, /* the first of that name in PATH lies where the agent cannot write */
+    PROGRAM_IN_REACH,     /* it lies where the agent can */
+    PROGRAM_ABSENT,
+    PROGRAM_UNTOLD, /* it cannot be told */
+};
+typedef enum policy_program (*policy_find_program)(void *arg, const char *name);
+
 struct policy_place {
     const char *worktree; /* absolute paths inside the box */
     const char *home;
     policy_resolve resolve; /* NULL: paths are compared as text alone */
-    void *resolve_arg;
+    policy_find_program program; /* NULL: a bare name stands for itself */
+    void *arg;                   /* of both */
     bool has_broker; /* a broker carries out what broker.h lists, and asks about it itself */
 };
 

@@ -119,6 +119,12 @@ static const char *const wrappers[] = {
     "daemonize",
 };
 
+const char *const *program_wrappers(size_t *ret_n)
+{
+    *ret_n = ARRAY_LEN(wrappers);
+    return wrappers;
+}
+
 static bool is_listed(const char *const *list, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)

@@ -20,7 +20,10 @@ const char *program_opaque(const char *name, char *const *args, size_t n_args);
  * else, load code, or work elsewhere (`npm test --script-shell=x`, `git log --output=x`), or NULL.
  * Borrowed from argv. */
 const char *program_widens(char *const *argv, size_t n, size_t n_spelled);
-/* The table behind it, for people: [{"program":…,"options":[…]}], new reference. */
+/* The tables behind both, for people: [{"program":…,"options":[…]}], new reference. A program that runs
+ * its arguments, which no rule covers at all, has a sentence for its options. */
 json_t *program_options(void);
+/* The programs that run their arguments, by name; static, *ret_n of them. */
+const char *const *program_wrappers(size_t *ret_n);
 
 #endif

@@ -293,5 +293,10 @@ json_t *program_options(void)
         jx_set(entry, "options", options);
         json_array_append_new(all, entry);
     }
+    size_t n;
+    const char *const *wrappers = program_wrappers(&n);
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(all, json_pack("{s:s, s:[s]}", "program", wrappers[i], "options",
+                                             "all of it: it runs its arguments"));
     return all;
 }

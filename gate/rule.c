@@ -27,6 +27,7 @@ void rule_release(struct rule *r)
 {
     strv_release(&r->value);
     free(r->agent);
+    free(r->subagent);
     free(r->scope_value);
     *r = (struct rule)RULE_INIT;
 }
@@ -119,6 +120,19 @@ static size_t scope_length(const struct words *w, size_t end, enum rule_scope *r
     return 0;
 }
 
+/* KIND, or KIND and the type of a subagent behind a slash; `*` is every kind. */
+static bool take_agent(struct rule *r, const char *word, struct err *err)
+{
+    size_t len = strcspn(word, "/");
+    if (len == 0 || (word[len] && !word[len + 1]))
+        return err_set(err, ERR_USAGE, "the agent behind 'for' is empty");
+    if (len != 1 || word[0] != '*')
+        r->agent = xstrndup(word, len);
+    if (word[len])
+        r->subagent = xstrdup(word + len + 1);
+    return true;
+}
+
 /* Take `for AGENT` and `in SCOPE` from the end; *end is where the value ends. */
 static bool take_tail(struct rule *r, const struct words *w, size_t *end, struct err *err)
 {
@@ -127,11 +141,10 @@ static bool take_tail(struct rule *r, const struct words *w, size_t *end, struct
         r->scope_value = xstrdup(w->text.v[*end - 1]);
     *end -= scope;
     if (*end >= 2 && is_word(w, *end - 2, "for")) {
-        r->agent = xstrdup(w->text.v[*end - 1]);
         *end -= 2;
+        if (!take_agent(r, w->text.v[*end + 1], err))
+            return false;
     }
-    if (r->agent && !r->agent[0])
-        return err_set(err, ERR_USAGE, "the agent behind 'for' is empty");
     if (r->scope_value && !r->scope_value[0])
         return err_set(err, ERR_USAGE, "the scope behind 'in' is empty");
     return true;
@@ -162,6 +175,11 @@ static bool check_value(const struct rule *r, struct err *err)
         err->code = ERR_USAGE;
         return false;
     }
+    if ((r->what == RULE_HOST || r->what == RULE_EXEC) && r->subagent)
+        return err_set(err, ERR_USAGE,
+                       "'for %s/%s' cannot go with %s: neither a connection nor a program tells which "
+                       "subagent it is of",
+                       r->agent ? r->agent : "*", r->subagent, what_names[r->what]);
     if (r->what == RULE_HOST && strpbrk(first, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
         return err_set(err, ERR_USAGE, "write the host '%s' in lower case", first);
     if (takes_words && r->effect == RULE_ALLOW && strchr(first, '/'))
@@ -256,9 +274,11 @@ void rule_text(struct buf *out, const struct rule *r)
     buf_addf(out, "%s %s", effect_names[r->effect], what_names[r->what]);
     for (size_t i = 0; i < r->value.n; i++)
         add_text_word(out, r->value.v[i]);
-    if (r->agent) {
+    if (r->agent || r->subagent) {
+        AUTO_FREE char *who = xasprintf("%s%s%s", r->agent ? r->agent : "*", r->subagent ? "/" : "",
+                                        r->subagent ? r->subagent : "");
         buf_adds(out, " for");
-        add_text_word(out, r->agent);
+        add_text_word(out, who);
     }
     if (r->scope == RULE_ALWAYS)
         return;

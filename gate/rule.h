@@ -9,6 +9,9 @@
  * - `allow tool Read`: a tool by name;
  * - `deny exec docker`: kept and listed; judged at the exec gate.
  *
+ * AGENT is a kind (`claude`) or a kind with the type of a subagent (`claude/reviewer`), where `*` stands
+ * for every kind. The type is what the agent says of it: connections and execs tell none.
+ *
  * SCOPE is `run R`, `attempt R.N`, `repo [FOLDER]` (the repository's common git folder; whoever
  * stores a rule without one fills it in), `always` (default). A word in quotes is always a value:
  * `'in'`. Deny beats ask beats allow. A shell string matches an allow only when wholly understood
@@ -33,7 +36,8 @@ struct rule {
     enum rule_effect effect;
     enum rule_what what;
     struct strv value; /* argv words, or one value */
-    char *agent;       /* NULL: all */
+    char *agent;       /* kind; NULL: all */
+    char *subagent;    /* type of a subagent; NULL: the agent and all of its subagents */
     enum rule_scope scope;
     char *scope_value; /* "3", "3.2", repository common dir; NULL for always */
 };

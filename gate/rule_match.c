@@ -18,7 +18,7 @@ static void add_real(struct rule_subject *s, const char *base, const char *writt
     AUTO_FREE char *whole = written[0] == '~' ? xstrdup(lexical)
                             : written[0] == '/' ? xstrdup(written)
                                                 : xasprintf("%s/%s", base, written);
-    AUTO_FREE char *real = s->place->resolve(s->place->resolve_arg, whole);
+    AUTO_FREE char *real = s->place->resolve(s->place->arg, whole);
     if (!real)
         strv_push(&s->paths, "/");
     else if (strcmp(real, lexical) != 0)
@@ -45,7 +45,8 @@ void rule_subject_done(struct rule_subject *s)
 
 bool rule_is_for(const struct rule *r, const struct call_request *call)
 {
-    return !r->agent || strcmp(r->agent, call->agent) == 0;
+    return (!r->agent || strcmp(r->agent, call->agent) == 0) &&
+           (!r->subagent || (call->sub_type && strcmp(r->subagent, call->sub_type) == 0));
 }
 
 static bool words_equal(const struct strv *a, char *const *b, size_t n)
@@ -58,7 +59,29 @@ static bool words_equal(const struct strv *a, char *const *b, size_t n)
     return true;
 }
 
-bool rule_covers_command(const struct rule *r, const struct strv *argv)
+const char *rule_program_fault(const struct rule_subject *s, const char *name)
+{
+    const struct policy_place *place = s->place;
+    switch (place->program ? place->program(place->arg, name) : PROGRAM_OUT_OF_REACH) {
+    case PROGRAM_OUT_OF_REACH:
+        return NULL;
+    case PROGRAM_IN_REACH:
+        return "lies in a folder of PATH that the agent can write";
+    case PROGRAM_ABSENT:
+        return "is in no folder of PATH";
+    case PROGRAM_UNTOLD:
+        break;
+    }
+    return "may lie in a folder of PATH that the agent can write, and that cannot be told";
+}
+
+bool rule_covers_command(const struct rule *r, const struct rule_subject *s,
+                         const struct strv *argv)
+{
+    return rule_names_command(r, argv) && !rule_program_fault(s, argv->v[0]);
+}
+
+bool rule_names_command(const struct rule *r, const struct strv *argv)
 {
     bool is_prefix = r->what == RULE_COMMAND;
     if ((!is_prefix && r->what != RULE_EXACTLY) || !words_equal(argv, r->value.v, r->value.n) ||

@@ -85,6 +85,7 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
     jx_set_int(j, "rows", box->rows);
     jx_set_str(j, "worktree", b->tree->tree);
     jx_set_str(j, "home", boxes_home(b));
+    jx_set_str(j, "path", strv_env_get(&box->env, "PATH"));
     jx_set_str(j, "output", agent ? agent->output : "lines");
     jx_set(j, "limits", limits_json(b, box));
     jx_set_int(j, "grace_ms", config_int(b->config, "run.grace", DEFAULT_GRACE_MS));

@@ -84,3 +84,29 @@ char *real_path(const char *root, const char *path)
     buf_release(&w.left);
     return real;
 }
+
+static bool is_program(const char *root, const char *file)
+{
+    struct stat st;
+    AUTO_FREE char *real = real_path(root, file);
+    AUTO_FREE char *whole = real ? xasprintf("%s%s", root, real) : NULL;
+    return whole && lstat(whole, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111);
+}
+
+char *real_program(const char *root, const char *path, const char *name, bool *ret_is_relative)
+{
+    *ret_is_relative = false;
+    for (;;) {
+        size_t len = strcspn(path, ":");
+        if (path[0] != '/') {
+            *ret_is_relative = true;
+            return NULL;
+        }
+        AUTO_FREE char *file = xasprintf("%.*s/%s", (int)len, path, name);
+        if (is_program(root, file))
+            return steal_ptr(&file);
+        if (!path[len])
+            return NULL;
+        path += len + 1;
+    }
+}

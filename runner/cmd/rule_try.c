@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "gate/explain.h"
+#include "gate/floor.h"
 #include "gate/program.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
@@ -170,6 +171,22 @@ static char *resolve_here(void *arg, const char *path)
     return real_path("", path);
 }
 
+/* The folders of this shell's PATH; what is not installed here is not held against a rule. */
+static enum policy_program find_here(void *arg, const char *name)
+{
+    const struct policy_place *place = arg;
+    const char *path = getenv("PATH");
+    bool is_relative;
+    AUTO_FREE char *program = real_program("", path ? path : "", name, &is_relative);
+    if (is_relative)
+        return PROGRAM_UNTOLD;
+    if (!program)
+        return PROGRAM_OUT_OF_REACH;
+    AUTO_FREE char *real = real_path("", program);
+    return real && !floor_is_own(place, program) && !floor_is_own(place, real) ? PROGRAM_OUT_OF_REACH
+                                                                              : PROGRAM_IN_REACH;
+}
+
 static bool judge(int *ret_status, const struct try *t, struct err *err)
 {
     __attribute__((cleanup(policy_release))) struct policy policy = POLICY_INIT;
@@ -179,9 +196,11 @@ static bool judge(int *ret_status, const struct try *t, struct err *err)
     if (!folder(&dir, tree, err) || !folder(&cwd, t->cwd ? t->cwd : tree, err) ||
         !try_request(&call, t, cwd, err) || !load_policy(&policy, t, err))
         return false;
-    const struct policy_place place = {.worktree = dir,
-                                       .home = "/home",
-                                       .resolve = access(dir, F_OK) == 0 ? resolve_here : NULL};
+    struct policy_place place = {.worktree = dir,
+                                 .home = "/home",
+                                 .resolve = access(dir, F_OK) == 0 ? resolve_here : NULL,
+                                 .program = find_here,
+                                 .arg = &place};
     struct judgement judgement;
     policy_judge(&judgement, &policy, &call, &place);
     *ret_status = try_status(judgement.verdict);

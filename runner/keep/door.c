@@ -11,7 +11,6 @@
 #include "runner/base/jx.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
-#include "runner/base/real.h"
 
 enum {
     DOOR_PROTOCOL = 1,
@@ -170,25 +169,12 @@ static void door_ask(struct door_call *c, struct call_request *request, const st
     door_set_deadline(d);
 }
 
-/* Where a path of the box leads now. A link may change before the tool acts on it; that is the box's
- * business, which is the boundary. */
-static char *door_resolve(void *arg, const char *path)
-{
-    const int *root_fd = arg;
-    char root[64];
-    snprintf(root, sizeof(root), "/proc/self/fd/%d", *root_fd);
-    return real_path(root, path);
-}
-
 static void door_judge(struct door_call *c, struct call_request *request)
 {
     struct door *d = c->door;
     struct judgement j = {0};
-    bool is_open = d->root_fd && *d->root_fd >= 0;
-    const struct policy_place place = {.worktree = d->config->worktree,
-                                       .home = d->config->home,
-                                       .resolve = is_open ? door_resolve : NULL,
-                                       .resolve_arg = (void *)(uintptr_t)d->root_fd};
+    struct policy_place place;
+    door_place(&place, d);
     /* Who asks is known by the socket; what the message claims would choose the rules. */
     free(request->agent);
     request->agent = xstrdup(d->config->agent);

@@ -53,6 +53,8 @@ bool door_open(struct door *ret, uv_loop_t *loop, int listen_fd, struct keep_con
 void door_close(struct door *d);
 void door_release(struct door *d);
 
+/* How a call sees its box: where paths lead and programs lie now. Borrows d. */
+void door_place(struct policy_place *ret, struct door *d);
 /* Take a `policy` message; one of an older epoch changes nothing. */
 bool door_set_policy(struct door *d, const json_t *msg, struct err *err) WARN_UNUSED;
 int64_t door_epoch(const struct door *d);

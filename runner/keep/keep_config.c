@@ -45,6 +45,7 @@ static bool load_texts(struct keep_config *c, const json_t *j, struct err *err)
     if (!text_is_name(c->attempt, KEEP_ATTEMPT_BYTES))
         return err_set(err, ERR_FORMAT, "keep.json has no good 'attempt'");
     c->output = xstrdup(jx_str(j, "output", "lines"));
+    c->path = xstrdup(jx_str(j, "path", "/usr/local/bin:/usr/bin:/bin"));
     return true;
 }
 
@@ -199,6 +200,7 @@ void keep_config_release(struct keep_config *c)
     free(c->gate_socket);
     free(c->worktree);
     free(c->home);
+    free(c->path);
     free(c->output);
     free(c->services);
     release_forms(&c->exec_calls);

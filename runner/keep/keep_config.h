@@ -26,6 +26,7 @@ struct keep_config {
     char *agent;   /* the kind, "claude" */
     char *socket, *gate_socket;
     char *worktree, *home; /* as seen inside the box */
+    char *path;            /* PATH of its programs */
     char *output;          /* "lines" or "claude": how a last line is found */
     struct buf plan;
     char *plan_name; /* its file */

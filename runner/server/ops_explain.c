@@ -191,8 +191,21 @@ void op_rule_propose(struct request *r)
         request_fail(r, &err);
 }
 
-/* Proposals come narrowest first, each for the run and then for the repository. */
-enum { FOR_THE_REPOSITORY = 1 };
+/* The narrowest proposal that outlives the run, or NULL. */
+static json_t *for_the_repository(const json_t *sets)
+{
+    size_t i;
+    json_t *set;
+    json_array_foreach(sets, i, set)
+    {
+        AUTO_RULE struct rule rule = RULE_INIT;
+        struct err ignored = ERR_INIT;
+        const char *text = json_string_value(json_array_get(set, 0));
+        if (text && rule_parse(&rule, text, &ignored) && rule.scope == RULE_REPO)
+            return set;
+    }
+    return NULL;
+}
 
 bool explain_habit(json_t **ret, struct server *s, int64_t id, struct err *err)
 {
@@ -207,6 +220,6 @@ bool explain_habit(json_t **ret, struct server *s, int64_t id, struct err *err)
     if (!place_of(&place, &run, s->db, &call, &gone))
         return true;
     AUTO_JSON json_t *sets = explain_proposals(&why, &call.request, &place, call.attempt);
-    *ret = json_incref(json_array_get(sets, FOR_THE_REPOSITORY));
+    *ret = json_incref(for_the_repository(sets));
     return true;
 }

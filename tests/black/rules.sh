@@ -27,6 +27,14 @@ check_status 6 'not through a link' edit src/link/passwd
 check_status 6 'not through ..' edit src/../x
 check_status 0 'the options are listed' try --options
 check_has 'with find' '^find: .*-exec' "$OUT"
+check_has 'with what runs its arguments' '^ssh: .*runs its arguments' "$OUT"
+mkdir -p "$WORLD/tree/bin"
+cp /bin/true "$WORLD/tree/bin/make"
+in_reach() { PATH="$WORLD/tree/bin:$PATH" try --rule 'allow command make' --tool Bash --args '{"command":"make test"}' --cwd "$WORLD/tree"; }
+check_status 6 'a program that the agent put before another' in_reach
+check_has 'and why' 'lies in a folder of PATH that the agent can write' "$OUT"
+check_status 0 'one that is out of its reach' try --rule 'allow command make' --tool Bash --args '{"command":"make test"}' --cwd "$WORLD/tree"
+check_status 2 'a type of subagent and a host' try --rule 'allow host example.com for claude/reviewer' --tool Bash --args "$args"
 check 'no state was made' sh -c "! ls '$XDG_STATE_HOME'/headgate/*/state.db"
 check_status 0 'the floor is listed' headgate gate floor
 check_has 'with what publishes' 'git push' "$OUT"
@@ -136,6 +144,23 @@ check_equal 'an edit through a link asks' src/link/file "$(headgate gate show "$
 check_equal 'and one below the folder passes' rule "$(headgate gate ls --all --json "$run" | jq -r '.calls[0].why')"
 headgate gate approve --all >/dev/null
 until_true 20 is_done "$run.1" || die 'the attempt with the link did not end'
+
+# A program counts where it lies: one that the agent put into a folder of PATH is not what the rule names.
+export PATH="$HOME/.local/bin:$PATH"
+headgate gate rule add allow command make >/dev/null
+run_agent --ladder confirm --detach -- "shell make test
+ungated mkdir -p $HOME/.local/bin; printf '#!/bin/sh\ntouch planted' >$HOME/.local/bin/make; chmod 755 $HOME/.local/bin/make; /bin/true
+shell make test
+as s1 reviewer shell make other" >/dev/null 2>&1
+run=$(last_run)
+until_true 20 has_pending || die 'the planted program was not asked'
+check_equal 'before, the rule covers it' rule "$(headgate gate ls --all --json "$run" | jq -r '.calls[0].why')"
+check_equal 'planted, it is asked' 2 "$(headgate gate ls --all --json "$run" | jq '.calls | length')"
+headgate gate approve --all >/dev/null
+until_true 20 has_pending || die 'the subagent was not asked'
+check_status 0 'proposals for a subagent' headgate gate rule add --from "$(pending)"
+headgate gate approve --all >/dev/null
+until_true 20 is_done "$run.1" || die 'the attempt with the planted program did not end'
 
 # Statistics and the log.
 check_status 0 'statistics' headgate gate stats --json

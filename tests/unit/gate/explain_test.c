@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -158,12 +159,20 @@ static void the_table_is_listed(void **state)
     AUTO_JSON json_t *all = program_options();
     AUTO_BUF struct buf text = BUF_INIT;
     jx_dump(&text, all);
-    static const char *const words[] = {"\"git\"",       "--exec-path", "--script-shell",
-                                        "-exec",         "--to-command", "--rsh",
-                                        "\"NAME=VALUE\"", "\"scp\""};
-    for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        if (!strstr(text.ptr, words[i]))
-            fail_msg("%s is not listed", words[i]);
+    static const char *const rows[][2] = {
+        {"git", "-c"},          {"git", "--exec-path"},       {"npm", "--script-shell"},
+        {"find", "-exec"},      {"tar", "--to-command"},      {"rsync", "-e"},
+        {"rsync", "--rsh"},     {"ssh", "it runs its arguments"}, {"scp", "-o"},
+        {"make", "NAME=VALUE"}, {"sed", "a script"},          {"awk", "a script"},
+        {"xargs", "it runs"},   {"env", "it runs"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_FREE char *head = xasprintf("{\"program\":\"%s\",", rows[i][0]);
+        const char *entry = strstr(text.ptr, head);
+        const char *option = entry ? strstr(entry, rows[i][1]) : NULL;
+        if (!option || option > strchr(entry, '}'))
+            fail_msg("%s %s is not listed", rows[i][0], rows[i][1]);
+    }
 }
 
 /* Texts that must not reach beyond `allow path src/`, and forms that stay below it. */
@@ -212,7 +221,7 @@ static void links_cannot_widen(void **state)
                          symlink("/nowhere/x", "src/dangling") | symlink("self", "src/self"),
                      0);
     const struct policy_place place = {
-        .worktree = folder, .home = "/home/u", .resolve = resolve, .resolve_arg = (void *)(uintptr_t) ""};
+        .worktree = folder, .home = "/home/u", .resolve = resolve, .arg = (void *)(uintptr_t) ""};
     static const struct {
         const char *path;
         enum verdict verdict;
@@ -245,6 +254,70 @@ static void resolves_paths(void **state)
     scratch_remove(folder);
 }
 
+static enum policy_program find_by_letter(void *arg, const char *name)
+{
+    (void)arg;
+    return name[0] == 'o'   ? PROGRAM_OUT_OF_REACH
+           : name[0] == 'i' ? PROGRAM_IN_REACH
+           : name[0] == 'a' ? PROGRAM_ABSENT
+                            : PROGRAM_UNTOLD;
+}
+
+/* A rule names a program, and covers it where the agent cannot have put another in its place. */
+static void programs_within_reach_ask(void **state)
+{
+    (void)state;
+    const struct policy_place place = {.worktree = "/w", .home = "/home/u", .program = find_by_letter};
+    static const struct {
+        const char *rule, *command;
+        enum verdict verdict;
+    } rows[] = {
+        {"allow command o x", "o x", VERDICT_ALLOW},      {"allow command i x", "i x", VERDICT_ASK},
+        {"allow exactly i x", "i x", VERDICT_ASK},        {"allow command a x", "a x", VERDICT_ASK},
+        {"allow command u x", "u x", VERDICT_ASK},        {"deny command i x", "i x", VERDICT_DENY},
+        {"ask command i x", "i x", VERDICT_ASK},          {"deny command a x", "o; a x", VERDICT_DENY},
+        {"allow tool Bash", "i x", VERDICT_ALLOW},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        json_t *args = json_pack("{s:s}", "command", rows[i].command);
+        if (judge(rows[i].rule, "Bash", args, &place) != rows[i].verdict)
+            fail_msg("'%s' on '%s' is judged otherwise", rows[i].rule, rows[i].command);
+    }
+}
+
+static void finds_programs(void **state)
+{
+    (void)state;
+    char *folder = scratch_make();
+    AUTO_FREE char *old = getcwd(NULL, 0);
+    assert_int_equal(chdir(folder), 0);
+    assert_int_equal(mkdir("a", 0700) | mkdir("b", 0700) | mkdir("c", 0700) | mkdir("b/dir", 0700), 0);
+    close(open("b/git", O_CREAT | O_WRONLY, 0755));
+    close(open("a/plain", O_CREAT | O_WRONLY, 0644));
+    close(open("c/plain", O_CREAT | O_WRONLY, 0755));
+    close(open("c/dir", O_CREAT | O_WRONLY, 0755));
+    assert_int_equal(symlink("/b/git", "a/linked") | symlink("/nowhere", "a/git"), 0);
+    static const struct {
+        const char *path, *name, *want;
+        bool is_relative;
+    } rows[] = {
+        {"/a:/b:/c", "git", "/b/git", false},  {"/a:/b:/c", "plain", "/c/plain", false},
+        {"/a:/b:/c", "dir", "/c/dir", false},  {"/a:/b", "linked", "/a/linked", false},
+        {"/a:/b", "none", NULL, false},        {"/b:.:/c", "git", "/b/git", false},
+        {"/b:.:/c", "plain", NULL, true},      {"/b::/c", "plain", NULL, true},
+        {"bin:/b", "git", NULL, true},         {"", "git", NULL, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        bool is_relative;
+        AUTO_FREE char *got = real_program(folder, rows[i].path, rows[i].name, &is_relative);
+        assert_int_equal(is_relative, rows[i].is_relative);
+        if ((got == NULL) != (rows[i].want == NULL) || (got && strcmp(got, rows[i].want) != 0))
+            fail_msg("%s in %s is %s", rows[i].name, rows[i].path, got ? got : "absent");
+    }
+    assert_int_equal(chdir(old), 0);
+    scratch_remove(folder);
+}
+
 static void says_why(void **state)
 {
     (void)state;
@@ -257,10 +330,11 @@ static void says_why(void **state)
         {"allow command git status", "git status $x", "not wholly understood", false},
         {"allow command npm test", "npm test --script-shell=x", "--script-shell=x", false},
         {"allow exactly make", "make test", "goes on", false},
-        {"allow command ls for codex", "ls", "agent 'codex'", false},
+        {"allow command ls for codex", "ls", "it is for 'codex'", false},
         {"deny command rm", "ls; rm -r x", "could be", true},
         {"allow path src/", "ls", "no file", false},
         {"allow tool Read", "ls", "the tool is 'Bash'", false},
+        {"allow command ls for */reviewer", "ls", "it is for '*/reviewer'", false},
         {"allow command x", "./x", "named by its path", false},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -318,13 +392,50 @@ static void proposes_narrowest_first(void **state)
     }
 }
 
+static void rules_for_a_type_of_subagent(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rule, *type;
+        enum verdict verdict;
+    } rows[] = {
+        {"allow command ls for claude/reviewer", "reviewer", VERDICT_ALLOW},
+        {"allow command ls for */reviewer", "reviewer", VERDICT_ALLOW},
+        {"allow command ls for codex/reviewer", "reviewer", VERDICT_ASK},
+        {"allow command ls for claude/reviewer", "writer", VERDICT_ASK},
+        {"allow command ls for claude/reviewer", NULL, VERDICT_ASK},
+        {"allow command ls for claude", "reviewer", VERDICT_ALLOW},
+        {"deny command ls for claude/reviewer", "reviewer", VERDICT_DENY},
+        {"deny command ls for claude/reviewer", NULL, VERDICT_ASK},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        __attribute__((cleanup(policy_release))) struct policy p = POLICY_INIT;
+        AUTO_CALL_REQUEST struct call_request call;
+        struct judgement j;
+        make_call(&call, "Bash", json_pack("{s:s}", "command", "ls"), "/w");
+        free(call.sub_type);
+        call.sub_type = xstrdup(rows[i].type ? rows[i].type : "");
+        add_rule(&p, rows[i].rule);
+        policy_judge(&j, &p, &call, &text_place);
+        if (j.verdict != rows[i].verdict)
+            fail_msg("'%s' for %s is judged otherwise", rows[i].rule, rows[i].type);
+        AUTO_JSON json_t *all = explain_proposals(&(const char *){NULL}, &call, &text_place, "3.2");
+        assert_string_equal(json_string_value(json_array_get(json_array_get(all, 0), 0)),
+                            rows[i].type && strcmp(rows[i].type, "writer") == 0
+                                ? "allow exactly ls for claude/writer in run 3"
+                            : rows[i].type ? "allow exactly ls for claude/reviewer in run 3"
+                                           : "allow exactly ls for claude in run 3");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_are_not_covered), cmocka_unit_test(the_table_is_listed),
         cmocka_unit_test(paths_cannot_widen),      cmocka_unit_test(links_cannot_widen),
         cmocka_unit_test(resolves_paths),          cmocka_unit_test(says_why),
-        cmocka_unit_test(proposes_narrowest_first),
+        cmocka_unit_test(proposes_narrowest_first), cmocka_unit_test(programs_within_reach_ask),
+        cmocka_unit_test(finds_programs),          cmocka_unit_test(rules_for_a_type_of_subagent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,10 @@ static const struct {
     {"deny exec docker", NULL},
     {"allow command npm test for claude", NULL},
     {"allow command npm test for claude in run 3", NULL},
+    {"allow command npm test for claude/reviewer in run 3", NULL},
+    {"allow command npm test for */reviewer", NULL},
+    {"allow command npm test for 'claude/code reviewer'", NULL},
+    {"allow command npm test for *", "allow command npm test"},
     {"allow command npm test in attempt 3.2", NULL},
     {"allow command npm test in repo", NULL},
     {"allow command npm test in repo /home/u/p/.git", NULL},
@@ -50,7 +54,9 @@ static bool same(const struct rule *a, const struct rule *b)
     bool agents = a->agent && b->agent ? strcmp(a->agent, b->agent) == 0 : a->agent == b->agent;
     bool scopes = a->scope_value && b->scope_value ? strcmp(a->scope_value, b->scope_value) == 0
                                                    : a->scope_value == b->scope_value;
-    return agents && scopes;
+    bool types = a->subagent && b->subagent ? strcmp(a->subagent, b->subagent) == 0
+                                            : a->subagent == b->subagent;
+    return agents && scopes && types;
 }
 
 static void reads_and_writes(void **state)
@@ -96,6 +102,10 @@ static void refuses(void **state)
         {"allow command ls in project", "'in'"},
         {"allow command ls in run", "'in'"},
         {"allow command ls for", "'for'"},
+        {"allow command ls for claude/", "empty"},
+        {"allow command ls for /reviewer", "empty"},
+        {"allow host example.com for claude/reviewer", "connection"},
+        {"deny exec docker for */reviewer", "connection"},
         {"allow command ls in repo for claude", "'in'"},
         {"allow command ls 'x", "quote"},
         {"allow command ls a\tb", "control"},
