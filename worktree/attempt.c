@@ -13,6 +13,7 @@
 #include "worktree/fault.h"
 #include "worktree/record.h"
 #include "worktree/refs.h"
+#include "worktree/subs.h"
 
 static const char *const engine_names[] = {
     [WT_ENGINE_OVERLAY] = "overlay",
@@ -50,12 +51,13 @@ void wt_commit_release(struct wt_commit *c)
 
 void wt_attempt_release(struct wt_attempt *a)
 {
-    char *const owned[] = {a->id,         a->dir,  a->repo,         a->toplevel, a->branch,
-                           a->engine_why, a->tree, a->gitdir,       a->gitfile,  a->lower,
-                           a->upper,      a->work, a->hooks_in_tree};
+    char *const owned[] = {a->id,         a->dir,  a->repo,          a->toplevel,  a->branch,
+                           a->engine_why, a->tree, a->gitdir,        a->gitfile,   a->lower,
+                           a->upper,      a->work, a->hooks_in_tree, a->gitdir_top};
     for (size_t i = 0; i < ARRAY_LEN(owned); i++)
         free(owned[i]);
     strv_release(&a->objects_ro);
+    wt_subs_release(&a->subs);
     *a = (struct wt_attempt)WT_ATTEMPT_INIT;
 }
 
@@ -65,6 +67,16 @@ void attempt_name_paths(struct wt_attempt *a, const char *dir)
     a->tree = fs_join(dir, "tree");
     a->gitdir = fs_join(dir, "git");
     a->gitfile = fs_join(dir, "gitfile");
+}
+
+int attempt_open_git(const struct wt_attempt *a, const char *below)
+{
+    struct err ignored = ERR_INIT;
+    const char *top = a->gitdir_top ? a->gitdir_top : a->gitdir;
+    const char *rest = a->gitdir + strlen(top);
+    AUTO_FREE char *path = fs_join(*rest ? rest + 1 : ".", below);
+    AUTO_FD int dirfd = open(top, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return dirfd < 0 ? -1 : fs_open_beneath(dirfd, path, O_RDONLY | O_DIRECTORY, 0, &ignored);
 }
 
 static void set(struct strv *record, const char *key, const char *value)
@@ -89,6 +101,7 @@ static void describe(struct strv *record, const struct wt_attempt *a)
     strv_pushf(record, "gid=%" PRId64, (int64_t)a->gid);
     for (size_t i = 0; i < a->objects_ro.n; i++)
         strv_pushf(record, "objects%zu=%s", i, a->objects_ro.v[i]);
+    subs_describe(record, &a->subs);
 }
 
 bool attempt_save(const struct wt_attempt *a, struct err *err)
@@ -132,6 +145,7 @@ static bool parse(struct wt_attempt *a, const struct strv *record, const char *d
             break;
         strv_push(&a->objects_ro, path);
     }
+    subs_parse(&a->subs, record);
     return wt_engine_parse(&a->engine, record_get(record, "engine"), err);
 }
 
@@ -210,25 +224,58 @@ static bool undo_refs(const struct wt_attempt *a, struct err *err)
     return refs_tx_run(&tx, a->repo, "headgate: undo", err);
 }
 
+bool attempt_make_refs(const struct wt_attempt *a, const char *base_name, struct err *err)
+{
+    AUTO_BUF struct buf tx = BUF_INIT;
+    const char *part = refs_attempt_part(a->branch);
+    AUTO_FREE char *mark = xasprintf(REFS_OWN "%s/harvested", part);
+    AUTO_FREE char *keep = xasprintf(REFS_KEEP "%s/%s", part, a->base);
+    AUTO_FREE char *public = xasprintf("refs/heads/%s", a->branch);
+    AUTO_FREE char *reason =
+        xasprintf("headgate: attempt %s from %.200s", a->id, base_name ? base_name : a->base);
+    refs_tx_set(&tx, mark, a->base, ""); /* first: it tells an undo that the branch is ours */
+    refs_tx_set(&tx, keep, a->base, "");
+    refs_tx_set(&tx, public, a->base, "");
+    return refs_tx_run(&tx, a->repo, reason, err) && wt_fault(err);
+}
+
 bool attempt_undo_create(const struct wt_attempt *a, struct err *err)
 {
     return undo_refs(a, err) && face_remove(a->repo, a->dir, err) && clear_folder(a->dir, err) &&
            attempt_end(a, err);
 }
 
-bool attempt_finish_discard(const struct wt_attempt *a, struct err *err)
+static bool remove_refs(const struct wt_attempt *a, struct err *err)
 {
     AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
     AUTO_BUF struct buf tx = BUF_INIT;
-    if (!fs_is_dir(a->repo)) /* the person removed it: only the folder is left to clear */
-        return clear_folder(a->dir, err) && attempt_end(a, err);
     if (!refs_list_attempt(&refs, a->repo, a->branch, err))
         return false;
     for (size_t i = 0; i < refs.n; i++)
         refs_tx_delete(&tx, refs.v[i].name, refs.v[i].oid);
+    return refs_tx_run(&tx, a->repo, "headgate: discard", err) && wt_fault(err);
+}
+
+/* In the person's repositories of the submodules. */
+static bool remove_sub_refs(const struct wt_attempt *a, struct err *err)
+{
+    for (size_t i = 0; i < a->subs.n; i++) {
+        AUTO_WT_ATTEMPT struct wt_attempt s = WT_ATTEMPT_INIT;
+        subs_view(&s, a, i);
+        if (fs_is_dir(s.repo) && !remove_refs(&s, err))
+            return false;
+    }
+    return true;
+}
+
+bool attempt_finish_discard(const struct wt_attempt *a, struct err *err)
+{
+    if (!remove_sub_refs(a, err))
+        return false;
+    if (!fs_is_dir(a->repo)) /* the person removed it: only the folder is left to clear */
+        return clear_folder(a->dir, err) && attempt_end(a, err);
     return wt_fault(err) && face_remove(a->repo, a->dir, err) && wt_fault(err) &&
-           refs_tx_run(&tx, a->repo, "headgate: discard", err) && wt_fault(err) &&
-           clear_folder(a->dir, err) && wt_fault(err) && attempt_end(a, err);
+           remove_refs(a, err) && clear_folder(a->dir, err) && wt_fault(err) && attempt_end(a, err);
 }
 
 bool attempt_sweep_harvest(const char *dir, const char *quarantine, struct err *err)
@@ -242,6 +289,18 @@ bool attempt_sweep_harvest(const char *dir, const char *quarantine, struct err *
     return !*quarantine || fs_remove_tree(AT_FDCWD, quarantine, err);
 }
 
+/* A submodule's harvest has a journal of its own. */
+static bool recover_subs(const char *dir, struct err *err)
+{
+    for (size_t i = 0;; i++) {
+        AUTO_FREE char *folder = xasprintf("%s/sub%zu", dir, i);
+        if (!fs_is_dir(folder))
+            return true;
+        if (!wt_recover(folder, err))
+            return false;
+    }
+}
+
 bool wt_recover(const char *dir, struct err *err)
 {
     AUTO_STRV struct strv record = STRV_INIT;
@@ -250,7 +309,7 @@ bool wt_recover(const char *dir, struct err *err)
     if (!load(&a, &record, &is_found, dir, RECORD_JOURNAL, err))
         return false;
     if (!is_found)
-        return true;
+        return recover_subs(dir, err);
     const char *op = record_get(&record, "op");
     AUTO_FREE char *whole = fs_join(dir, RECORD_ATTEMPT);
     if (strcmp(op, op_names[OP_DISCARD]) == 0)

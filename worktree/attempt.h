@@ -8,8 +8,16 @@
 
 /* Fill the paths that follow from the folder alone. */
 void attempt_name_paths(struct wt_attempt *a, const char *dir);
+/* Open a folder of the private git folder ("." for itself), following no symlink of the agent's; -1
+ * when it is not there. */
+int attempt_open_git(const struct wt_attempt *a, const char *below);
 /* Write the record that makes the attempt exist for wt_load. */
 bool attempt_save(const struct wt_attempt *a, struct err *err) WARN_UNUSED;
+
+/* The public branch and the marks that go with it, at the base. base_name: for the reflog, or NULL.
+ */
+bool attempt_make_refs(const struct wt_attempt *a, const char *base_name,
+                       struct err *err) WARN_UNUSED;
 
 /* What is half done. */
 enum attempt_op { OP_NONE, OP_CREATE, OP_HARVEST, OP_DISCARD };

@@ -14,6 +14,7 @@
 #include "runner/base/mem.h"
 #include "worktree/fault.h"
 #include "worktree/gitrun.h"
+#include "worktree/subs.h"
 
 enum { KEY_DIGITS = 8, ATTRIBUTES_BYTES = 1024 * 1024 };
 
@@ -71,6 +72,7 @@ static char *make_key(const struct basetree_want *want)
         buf_addf(&shape, "sparse %d ", gitcfg_bool(want->cfg, "core.sparsecheckoutcone", true));
         add_file(&shape, sparse);
     }
+    subs_add_key(&shape, want->repo);
     buf_addf(&shape, "lfs=%d owner=%ld:%ld", want->cfg->has_lfs, (long)want->uid, (long)want->gid);
     struct digest_part parts[] = {
         {want->repo->common_dir, strlen(want->repo->common_dir)},
@@ -160,7 +162,8 @@ static bool make_in(const char *path, const struct basetree_want *want, struct e
         .gid = want->gid,
     };
     return fs_mkdirs(b.path, 0700, err) && fs_mkdirs(b.tree, 0755, err) && wt_fault(err) &&
-           checkout_files(&c, &paths, err) && wt_fault(err) && make_face(want, &b, &paths, err);
+           checkout_files(&c, &paths, err) && wt_fault(err) &&
+           subs_check_out(want, b.path, b.tree, err) && make_face(want, &b, &paths, err);
 }
 
 /* The lock is held: whatever has the temporary name is a leftover. */

@@ -20,6 +20,7 @@
 #include "worktree/include.h"
 #include "worktree/lfs.h"
 #include "worktree/refs.h"
+#include "worktree/subs.h"
 
 struct creation {
     const struct wt_repo *repo;
@@ -156,8 +157,8 @@ static bool make_gitdir(struct creation *c, struct err *err)
         .into = c->a.upper ? c->a.upper : c->a.tree,
         .lower = c->a.lower,
     };
-    return gitdir_make(c->a.gitdir, &seed, err) && wt_fault(err) && include_seed(&inc, err) &&
-           wt_fault(err);
+    return gitdir_make(c->a.gitdir, &seed, err) && wt_fault(err) &&
+           subs_equip(&c->a, c->job.base.path, err) && include_seed(&inc, err) && wt_fault(err);
 }
 
 /* What the box's refs are compared with later, out of the agent's reach. */
@@ -208,26 +209,12 @@ static bool make_face(const struct creation *c, struct err *err)
     return face_make(&face, err) && wt_fault(err);
 }
 
-static bool make_refs(const struct creation *c, struct err *err)
-{
-    AUTO_BUF struct buf tx = BUF_INIT;
-    const char *part = refs_attempt_part(c->a.branch);
-    AUTO_FREE char *mark = xasprintf(REFS_OWN "%s/harvested", part);
-    AUTO_FREE char *keep = xasprintf(REFS_KEEP "%s/%s", part, c->a.base);
-    AUTO_FREE char *public = xasprintf("refs/heads/%s", c->a.branch);
-    AUTO_FREE char *reason = xasprintf("headgate: attempt %s from %.200s", c->a.id,
-                                       c->how->base_name ? c->how->base_name : c->a.base);
-    refs_tx_set(&tx, mark, c->a.base, ""); /* first: it tells an undo that the branch is ours */
-    refs_tx_set(&tx, keep, c->a.base, "");
-    refs_tx_set(&tx, public, c->a.base, "");
-    return refs_tx_run(&tx, c->repo->common_dir, reason, err) && wt_fault(err);
-}
-
 static bool carry_out(struct creation *c, struct err *err)
 {
     return wt_fault(err) && make_files(c, err) && make_gitdir(c, err) && save_seed(c, err) &&
-           make_face(c, err) && hand_over(c, err) && make_refs(c, err) &&
-           attempt_save(&c->a, err) && attempt_end(&c->a, err);
+           make_face(c, err) && hand_over(c, err) &&
+           attempt_make_refs(&c->a, c->how->base_name, err) && attempt_save(&c->a, err) &&
+           attempt_end(&c->a, err);
 }
 
 bool wt_create(struct wt_attempt *ret, const struct wt_repo *repo, const struct wt_create *how,

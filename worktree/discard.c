@@ -1,27 +1,24 @@
 /*
  * discard: an attempt is removed, and work that is nowhere else is not, unless told.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 #include "worktree/attempt.h"
+#include "worktree/changed.h"
 #include "worktree/fault.h"
 #include "worktree/gitrun.h"
 #include "worktree/merged.h"
 #include "worktree/record.h"
 #include "worktree/refs.h"
 #include "worktree/repo.h"
-
-enum { WALK_DEPTH = 256 };
+#include "worktree/subs.h"
 
 /* Commits of the attempt that no branch of the person's, here or on a remote, contains. without: a
  * tip whose change is known to be in one, "" for none. */
@@ -31,8 +28,11 @@ static bool count_lost_without(int64_t *ret, const struct wt_attempt *a, const c
     AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
     AUTO_BUF struct buf input = BUF_INIT;
     AUTO_BUF struct buf count = BUF_INIT;
+    *ret = 0;
     if (!refs_list_attempt(&refs, a->repo, a->branch, err))
         return false;
+    if (refs.n == 0) /* a submodule that nobody touched */
+        return true;
     AUTO_FREE char *merged = xasprintf(REFS_OWN "%s/merged", refs_attempt_part(a->branch));
     for (size_t i = 0; i < refs.n; i++) {
         const char *name = refs.v[i].name;
@@ -46,7 +46,8 @@ static bool count_lost_without(int64_t *ret, const struct wt_attempt *a, const c
     struct gitrun g = {.git_dir = a->repo, .input = input.ptr, .input_len = input.len};
     if (!gitrun_line(&count, &g,
                      GIT_ARGS("rev-list", "--count", "--ignore-missing", "--stdin", "--not",
-                              "--exclude=" BRANCH_PREFIX "*", "--branches", "--remotes"),
+                              "--exclude=" BRANCH_PREFIX "*", "--branches", "--remotes",
+                              "--glob=" REFS_MERGED "*"),
                      err))
         return false;
     *ret = strtoll(count.ptr, NULL, 10);
@@ -65,7 +66,7 @@ static bool find_tip(char ret[65], const struct wt_attempt *a, struct err *err)
 }
 
 /* The cheap question first: by history, then by what the commits change. */
-static bool count_lost(int64_t *ret, const struct wt_attempt *a, struct err *err)
+static bool count_lost_here(int64_t *ret, const struct wt_attempt *a, struct err *err)
 {
     char tip[65];
     bool is_in = false;
@@ -78,6 +79,22 @@ static bool count_lost(int64_t *ret, const struct wt_attempt *a, struct err *err
     return !is_in || count_lost_without(ret, a, tip, err);
 }
 
+/* With those of its submodules. */
+static bool count_lost(int64_t *ret, const struct wt_attempt *a, struct err *err)
+{
+    if (!count_lost_here(ret, a, err))
+        return false;
+    for (size_t i = 0; i < a->subs.n; i++) {
+        AUTO_WT_ATTEMPT struct wt_attempt s = WT_ATTEMPT_INIT;
+        int64_t lost = 0;
+        subs_view(&s, a, i);
+        if (fs_is_dir(s.repo) && !count_lost_here(&lost, &s, err))
+            return false;
+        *ret += lost;
+    }
+    return true;
+}
+
 bool wt_is_merged(bool *ret, const struct wt_attempt *a, struct err *err)
 {
     int64_t lost = 0;
@@ -85,40 +102,6 @@ bool wt_is_merged(bool *ret, const struct wt_attempt *a, struct err *err)
         return false;
     *ret = lost == 0;
     return true;
-}
-
-static bool is_later(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
-}
-
-/* Whether anything below the open folder changed after that moment. The change time is the kernel's
- * own: an agent cannot set it. What cannot be looked at counts as changed. */
-static bool changed_since(int dirfd, const struct timespec *when, int depth)
-{
-    int copy = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);
-    AUTO_DIR DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-    if (!dir || depth > WALK_DEPTH)
-        return true;
-    for (const struct dirent *e; (e = readdir(dir));) {
-        struct stat st;
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-            continue;
-        if (fstatat(dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || is_later(&st.st_ctim, when))
-            return true;
-        if (!S_ISDIR(st.st_mode))
-            continue;
-        AUTO_FD int fd = openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0 || changed_since(fd, when, depth + 1))
-            return true;
-    }
-    return false;
-}
-
-static bool folder_changed_since(const char *path, const struct timespec *when)
-{
-    AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd >= 0 ? changed_since(fd, when, 0) : errno != ENOENT;
 }
 
 /* The last moment at which everything was known: the last harvest with a snapshot, else the
@@ -142,8 +125,8 @@ static bool refuse_unharvested(const struct wt_attempt *a, struct err *err)
     struct timespec when;
     if (!known_moment(&when, a, err))
         return false;
-    if (!folder_changed_since(a->upper ? a->upper : a->tree, &when) &&
-        !folder_changed_since(a->gitdir, &when))
+    if (!changed_since(a->upper ? a->upper : a->tree, NULL, &when) &&
+        !changed_since(a->gitdir, NULL, &when))
         return true;
     return err_set(err, ERR_REFUSED,
                    "files of attempt %s changed after its work was brought home last; look in %s, "
@@ -190,6 +173,12 @@ bool wt_discard(const struct wt_attempt *a, bool force, struct err *err)
         return false;
     if (has_repo && !refuse_checked_out(a, err))
         return false;
+    for (size_t i = 0; i < a->subs.n; i++) {
+        AUTO_WT_ATTEMPT struct wt_attempt s = WT_ATTEMPT_INIT;
+        subs_view(&s, a, i);
+        if (fs_is_dir(s.repo) && !refuse_checked_out(&s, err))
+            return false;
+    }
     return attempt_begin(a, OP_DISCARD, NULL, err) && wt_fault(err) &&
            attempt_finish_discard(a, err);
 }

@@ -12,6 +12,8 @@
 #include "runner/base/proc.h"
 #include "runner/base/text.h"
 #include "worktree/fault.h"
+#include "worktree/gitdir.h"
+#include "worktree/subs.h"
 
 #define PROBE_NAME "overlay-probe"
 #define WORKS "works"
@@ -77,6 +79,26 @@ bool engine_overlay_works(const char *bases_dir, char **ret_why)
     return false;
 }
 
+/* The submodules of the base, and why not all of them are filled, for people. */
+static bool take_subs(struct engine_job *job, struct err *err)
+{
+    struct wt_attempt *a = job->attempt;
+    AUTO_BUF struct buf absent = BUF_INIT;
+    if (!subs_load(&a->subs, job->base.path, &absent, err))
+        return false;
+    for (size_t i = 0; i < a->subs.n; i++)
+        if (!gitdir_object_dirs(&a->objects_ro, a->subs.v[i].repo, err))
+            return false;
+    if (absent.len > 0) {
+        char *why = xasprintf("%s; empty submodules, whose commits you do not have: %s (git "
+                              "submodule update --init --recursive)",
+                              a->engine_why, absent.ptr);
+        free(a->engine_why);
+        a->engine_why = why;
+    }
+    return true;
+}
+
 static bool make(struct engine_job *job, struct err *err)
 {
     struct wt_attempt *a = job->attempt;
@@ -88,7 +110,7 @@ static bool make(struct engine_job *job, struct err *err)
         .uid = a->uid,
         .gid = a->gid,
     };
-    if (!basetree_get(&job->base, &want, err) || !wt_fault(err))
+    if (!basetree_get(&job->base, &want, err) || !wt_fault(err) || !take_subs(job, err))
         return false;
     a->lower = xstrdup(job->base.tree);
     a->upper = fs_join(a->dir, "upper");

@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 #include "worktree/attempt.h"
+#include "worktree/changed.h"
 #include "worktree/fault.h"
 #include "worktree/gitrun.h"
 #include "worktree/harvest_box.h"
@@ -24,6 +26,7 @@
 #include "worktree/refs.h"
 #include "worktree/repo.h"
 #include "worktree/review.h"
+#include "worktree/subs.h"
 
 enum { TRIES = 3 };
 
@@ -233,8 +236,12 @@ static void list_tips(const struct homecoming *h, struct buf *tips)
 /* Before the commits that need them. */
 static bool import_lfs(const struct homecoming *h, struct err *err)
 {
-    AUTO_FREE char *own = fs_join(h->a->gitdir, "lfs");
-    AUTO_FREE char *new = fs_join(h->a->dir, "scratch/lfs");
+    struct err ignored = ERR_INIT;
+    AUTO_FD int own = attempt_open_git(h->a, "lfs/objects");
+    AUTO_FD int dir = fs_open_dir(AT_FDCWD, h->a->dir, &ignored);
+    AUTO_FD int new =
+        dir < 0 ? -1
+                : fs_open_beneath(dir, "scratch/lfs/objects", O_RDONLY | O_DIRECTORY, 0, &ignored);
     return lfs_bring_home(own, h->a->repo, err) && lfs_bring_home(new, h->a->repo, err);
 }
 
@@ -294,7 +301,7 @@ static void clear_locks(const struct wt_attempt *a)
 {
     static const char *const locks[] = {"index.lock", "HEAD.lock", "packed-refs.lock",
                                         "config.lock", "shallow.lock"};
-    AUTO_FD int gitdir = open(a->gitdir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_FD int gitdir = attempt_open_git(a, ".");
     for (size_t i = 0; gitdir >= 0 && i < ARRAY_LEN(locks); i++)
         unlinkat(gitdir, locks[i], 0);
 }
@@ -333,8 +340,8 @@ static bool bring_home(struct wt_harvest *ret, struct homecoming *h, wt_box_fn r
     return summarise(ret, h->a, err);
 }
 
-bool wt_harvest(struct wt_harvest *ret, const struct wt_attempt *a, bool with_snapshot,
-                wt_box_fn run_in_box, void *arg, struct err *err)
+static bool harvest_here(struct wt_harvest *ret, const struct wt_attempt *a, bool with_snapshot,
+                         wt_box_fn run_in_box, void *arg, struct err *err)
 {
     AUTO_HOMECOMING struct homecoming h = {
         .a = a,
@@ -360,5 +367,88 @@ bool wt_harvest(struct wt_harvest *ret, const struct wt_attempt *a, bool with_sn
         return false;
     }
     *ret = harvest;
+    return true;
+}
+
+/* Whether a submodule has anything that was not brought home. */
+static bool has_news(const struct wt_attempt *a, const struct wt_attempt *s, size_t i,
+                     bool with_snapshot)
+{
+    static const char *const moments[] = {"harvested", "seed"};
+    struct stat st = {0};
+    for (size_t k = 0; k < ARRAY_LEN(moments); k++) {
+        AUTO_FREE char *path = fs_join(s->dir, moments[k]);
+        if (stat(path, &st) == 0)
+            break;
+    }
+    return changed_since(a->gitdir, s->gitdir + strlen(a->gitdir) + 1, &st.st_mtim) ||
+           (with_snapshot && changed_since(a->upper, a->subs.v[i].path, &st.st_mtim));
+}
+
+/* What a submodule brings is told with the rest. */
+static void take_over(struct wt_harvest *all, const struct wt_sub *sub, const struct wt_harvest *h)
+{
+    AUTO_BUF struct buf note = BUF_INIT;
+    AUTO_FREE char *shown = text_clean(sub->path);
+    if (all->note)
+        buf_addf(&note, "%s; ", all->note);
+    if (h->commits > 0)
+        buf_addf(&note, "submodule %s: %" PRId64 " commit%s on a branch of the same name there",
+                 shown, h->commits, h->commits == 1 ? "" : "s");
+    if (h->note)
+        buf_addf(&note, "%ssubmodule %s: %s", h->commits > 0 ? "; " : "", shown, h->note);
+    for (size_t i = 0; i < h->review.n; i++) {
+        const char *tab = strchr(h->review.v[i], '\t');
+        if (tab)
+            strv_pushf(&all->review, "%.*s\t%s/%s", (int)(tab - h->review.v[i]), h->review.v[i],
+                       shown, tab + 1);
+    }
+    if (h->commits == 0 && !h->note)
+        return;
+    free(all->note);
+    all->note = buf_steal(&note);
+}
+
+static bool harvest_sub(struct wt_harvest *all, const struct wt_attempt *a, size_t i,
+                        bool with_snapshot, wt_box_fn run_in_box, void *arg, struct err *err)
+{
+    AUTO_WT_ATTEMPT struct wt_attempt s = WT_ATTEMPT_INIT;
+    AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
+    AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
+    subs_view(&s, a, i);
+    AUTO_FD int gitdir = attempt_open_git(&s, ".");
+    if (gitdir < 0 || !fs_is_dir(s.repo)) /* the agent or the person removed it */
+        return true;
+    if (!refs_list_attempt(&refs, s.repo, s.branch, err))
+        return false;
+    if (!has_news(a, &s, i, with_snapshot) && refs.n == 0)
+        return true;
+    if ((refs.n == 0 && !attempt_make_refs(&s, NULL, err)) ||
+        !harvest_here(&h, &s, with_snapshot, run_in_box, arg, err))
+        return err_prefix(err, "submodule %s", a->subs.v[i].path);
+    take_over(all, &a->subs.v[i], &h);
+    return true;
+}
+
+/* Submodules first: the attempt's own commits record theirs. */
+bool wt_harvest(struct wt_harvest *ret, const struct wt_attempt *a, bool with_snapshot,
+                wt_box_fn run_in_box, void *arg, struct err *err)
+{
+    AUTO_WT_HARVEST struct wt_harvest subs = WT_HARVEST_INIT;
+    struct wt_harvest h = WT_HARVEST_INIT;
+    for (size_t i = 0; i < a->subs.n; i++)
+        if (!harvest_sub(&subs, a, i, with_snapshot, run_in_box, arg, err))
+            return false;
+    if (!harvest_here(&h, a, with_snapshot, run_in_box, arg, err))
+        return false;
+    strv_push_all(&h.review, strv_array(&subs.review));
+    if (subs.note && h.note) {
+        char *both = xasprintf("%s; %s", h.note, subs.note);
+        free(h.note);
+        h.note = both;
+    } else if (subs.note) {
+        h.note = steal_ptr(&subs.note);
+    }
+    *ret = h;
     return true;
 }

@@ -101,16 +101,14 @@ static bool walk(struct homecoming *h, const char *below, int depth, struct err 
     return true;
 }
 
-bool lfs_bring_home(const char *from, const char *common_dir, struct err *err)
+bool lfs_bring_home(int from, const char *common_dir, struct err *err)
 {
     AUTO_GITCFG struct gitcfg cfg = GITCFG_INIT;
-    AUTO_FREE char *objects = fs_join(from, "objects");
-    AUTO_FD int fd = open(objects, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
+    if (from < 0)
         return true;
     if (!gitcfg_load(&cfg, common_dir, err))
         return false;
     AUTO_FREE char *store = lfs_store(&cfg, common_dir);
-    struct homecoming h = {.from = fd, .store = store};
+    struct homecoming h = {.from = from, .store = store};
     return walk(&h, "", 0, err);
 }

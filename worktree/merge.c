@@ -20,6 +20,7 @@
 #include "worktree/quarantine.h"
 #include "worktree/refs.h"
 #include "worktree/repo.h"
+#include "worktree/subs_merge.h"
 
 struct merging {
     const struct wt_repo *repo;
@@ -84,7 +85,8 @@ static bool take_branch(char ret[65], const struct ref_list *refs, const char *f
     return true;
 }
 
-/* Of a git folder that lies elsewhere (git init --separate-git-dir), git lists the folder itself. */
+/* Of a git folder that lies elsewhere (git init --separate-git-dir), git lists the folder itself.
+ */
 static void correct_checkout(struct merging *m)
 {
     const struct wt_repo *repo = m->repo;
@@ -306,10 +308,12 @@ static bool apply(struct merging *m, const char *new_oid, bool dry_run, struct e
         return true;
     if (!wt_fault(err) || !quarantine_migrate(m->quarantine, m->repo->common_dir, err) ||
         !wt_fault(err) ||
+        !subs_hold_merged(&m->result.note, m->repo, m->graft.target, new_oid, err) ||
         !(is_there ? update_checkout(m, new_oid, err) : move_ref(m, new_oid, err)))
         return false;
     if (m->checkout && !is_there) {
         AUTO_FREE char *shown = text_clean(m->checkout);
+        free(m->result.note);
         m->result.note = xasprintf("the ref moved, the checkout did not: %s is not there", shown);
     }
     remember(m);

@@ -88,6 +88,18 @@ struct wt_box_job {
 typedef bool (*wt_box_fn)(void *arg, const struct wt_box_job *job, struct proc_result *ret,
                           struct err *err);
 
+/* A submodule that an attempt has, at any depth. */
+struct wt_sub {
+    char *name;    /* path of its git folder below modules/ */
+    char *path;    /* below the top of the tree */
+    char *repo;    /* the person's own git folder of it */
+    char base[65]; /* the commit that the base records */
+};
+struct wt_subs {
+    struct wt_sub *v;
+    size_t n;
+};
+
 struct wt_attempt {
     char *id;       /* "3.2" */
     char *dir;      /* the attempt's folder, absolute */
@@ -96,13 +108,15 @@ struct wt_attempt {
     char *branch;   /* "headgate/3/2" */
     char base[65];
     enum wt_engine engine;
-    char *engine_why;           /* why this engine, for people */
-    char *tree;                 /* where the files appear, the same path inside and outside */
-    char *gitdir;               /* private gitdir; appears at this same path inside */
-    char *gitfile;              /* host file bound read-only over <tree>/.git inside */
+    char *engine_why; /* why this engine, for people */
+    char *tree;       /* where the files appear, the same path inside and outside */
+    char *gitdir;     /* private gitdir; appears at this same path inside */
+    char *gitdir_top; /* of a submodule: the git folder of its attempt, above gitdir; else NULL */
+    char *gitfile;    /* host file bound read-only over <tree>/.git inside */
     char *lower, *upper, *work; /* overlay; NULL with checkout */
     char *hooks_in_tree;        /* core.hooksPath below the top of the tree, "" for none */
     struct strv objects_ro; /* host folders to be shown read-only at their own path (alternates) */
+    struct wt_subs subs;    /* submodules that are filled */
     uid_t uid;              /* owner of everything that the box writes; (uid_t)-1: the caller */
     gid_t gid;
 };
@@ -198,10 +212,10 @@ struct wt_merge_ask {
                                     no fast-forward. NULL: none */
     bool dry_run;                /* changes nothing */
 };
-/* Merge the attempt's branch. A target that is checked out is updated there by `git merge --ff-only`
- * with the person's own hooks and filters; ERR_REFUSED when local, untracked or ignored files would
- * be overwritten. Signed when the person signs. A rebase keeps each commit's author, a squash the
- * author of all its commits when that is one. */
+/* Merge the attempt's branch. A target that is checked out is updated there by `git merge
+ * --ff-only` with the person's own hooks and filters; ERR_REFUSED when local, untracked or ignored
+ * files would be overwritten. Signed when the person signs. A rebase keeps each commit's author, a
+ * squash the author of all its commits when that is one. */
 bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_merge_ask *ask,
               struct err *err) WARN_UNUSED;
 

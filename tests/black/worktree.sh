@@ -80,3 +80,17 @@ check_has 'conflicts names the path' 'src/app.txt' "$OUT"
 check_status 1 'a harvest that fails fails the run' headgate run --ladder auto -- sh -c 'git rev-parse --git-dir >/dev/null && rm -rf "$(git rev-parse --git-dir)"/* ; exit 0'
 check_has 'and says so' 'could not be brought home' "$OUT"
 check_equal 'outcome' failed "$(outcome_of "$(last_run).1")"
+
+# A submodule is there without a network, and comes home.
+git init -q "$WORLD/lib"
+(cd "$WORLD/lib" && echo l >l && git add l && git commit -qm Lib)
+git -c protocol.file.allow=always submodule --quiet add "$WORLD/lib" vendor/lib
+git -c core.hooksPath=/dev/null commit -qm 'Add lib'
+mv "$WORLD/lib" "$WORLD/lib.gone"
+check_status 0 'work in a submodule' headgate run --ladder auto -- sh -c 'cd vendor/lib && grep -q l l && echo m >l && git commit -qam M && cd ../.. && git commit -qam Moved'
+run=$(last_run)
+check_equal 'its commit is in the submodule' M "$(git -C vendor/lib log -1 --format=%s "headgate/$run/1")"
+check_status 0 'merge' headgate merge "$run.1"
+check_has 'says how the checkout follows' 'git submodule update' "$OUT"
+check 'it follows' sh -c 'git submodule --quiet update && grep -q m vendor/lib/l'
+check_status 0 'discard' headgate discard "$run"

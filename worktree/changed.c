@@ -1,0 +1,53 @@
+#include "worktree/changed.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+
+enum { WALK_DEPTH = 256 };
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
+}
+
+/* Whether anything below the open folder changed after that moment. The change time is the kernel's
+ * own: an agent cannot set it. What cannot be looked at counts as changed. */
+static bool has_change(int dirfd, const struct timespec *when, int depth)
+{
+    int copy = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);
+    AUTO_DIR DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    if (!dir || depth > WALK_DEPTH)
+        return true;
+    for (const struct dirent *e; (e = readdir(dir));) {
+        struct stat st;
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        if (fstatat(dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || is_later(&st.st_ctim, when))
+            return true;
+        if (!S_ISDIR(st.st_mode))
+            continue;
+        AUTO_FD int fd = openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || has_change(fd, when, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+bool changed_since(const char *root, const char *below, const struct timespec *when)
+{
+    struct err why = ERR_INIT;
+    AUTO_FD int dirfd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dirfd < 0)
+        return errno != ENOENT;
+    if (!below)
+        return has_change(dirfd, when, 0);
+    AUTO_FD int fd = fs_open_beneath(dirfd, below, O_RDONLY | O_DIRECTORY, 0, &why);
+    return fd >= 0 ? has_change(fd, when, 0) : why.sys_errno != ENOENT;
+}
