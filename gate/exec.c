@@ -26,6 +26,12 @@ bool exec_policy_parse(enum exec_policy *ret, const char *name, struct err *err)
     return err_set(err, ERR_USAGE, "'%s' is no policy for execs; there are off, watch, match, ask", name);
 }
 
+const char *exec_not_covered(void)
+{
+    return "not covered: what a persistent shell is fed on its standard input, what an interpreter "
+           "is told to do";
+}
+
 static bool is_program(const char *name, const char *program)
 {
     const char *slash = strrchr(name, '/');

@@ -22,6 +22,9 @@ enum exec_policy { EXEC_OFF, EXEC_WATCH, EXEC_MATCH, EXEC_ASK };
 const char *exec_policy_name(enum exec_policy policy);
 bool exec_policy_parse(enum exec_policy *ret, const char *name, struct err *err) WARN_UNUSED;
 
+/* What has no exec of its own, so that no policy sees it: a sentence for people. Static. */
+const char *exec_not_covered(void);
+
 /* How an exec stands to the agent. */
 enum exec_standing {
     EXEC_BELOW,  /* not by the agent's own process */

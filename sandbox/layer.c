@@ -4,11 +4,12 @@
 
 #include "runner/base/mem.h"
 
-static const char *const names[LAYER_COUNT] = {
+static const char *const names[LAYER_COUNT + 1] = {
     [LAYER_USER] = "user",         [LAYER_MOUNT] = "mount",     [LAYER_PID] = "pid",
     [LAYER_IPC] = "ipc",           [LAYER_UTS] = "uts",         [LAYER_NET] = "net",
     [LAYER_CGROUP] = "cgroup",     [LAYER_LIMITS] = "limits",   [LAYER_CAPS] = "caps",
-    [LAYER_LANDLOCK] = "landlock", [LAYER_SECCOMP] = "seccomp", [LAYER_PTY] = "pty"};
+    [LAYER_LANDLOCK] = "landlock", [LAYER_SECCOMP] = "seccomp", [LAYER_PTY] = "pty",
+    [LAYER_COUNT] = "exec"};
 
 const char *layer_name(enum layer_id id)
 {
@@ -28,9 +29,10 @@ const char *layer_state_name(enum layer_state state)
     return "unavailable";
 }
 
-static bool find_layer(unsigned *ret_id, const char *word, size_t len)
+/* The first n of the names. */
+static bool find_layer(unsigned *ret_id, const char *word, size_t len, unsigned n)
 {
-    for (unsigned id = 0; id < LAYER_COUNT; id++)
+    for (unsigned id = 0; id < n; id++)
         if (strlen(names[id]) == len && memcmp(names[id], word, len) == 0) {
             *ret_id = id;
             return true;
@@ -38,23 +40,23 @@ static bool find_layer(unsigned *ret_id, const char *word, size_t len)
     return false;
 }
 
-static bool refuse_word(const char *word, size_t len, struct err *err)
+static bool refuse_word(const char *word, size_t len, unsigned n, struct err *err)
 {
     AUTO_BUF struct buf known = BUF_INIT;
-    for (unsigned id = 0; id < LAYER_COUNT; id++)
+    for (unsigned id = 0; id < n; id++)
         buf_addf(&known, "%s%s", id ? ", " : "", names[id]);
     return err_set(err, ERR_USAGE, "there is no layer \"%.*s\"; the layers are %s", (int)len, word,
                    known.ptr);
 }
 
-bool layer_parse_list(unsigned *ret_mask, const char *text, struct err *err)
+static bool parse_list(unsigned *ret_mask, const char *text, unsigned n, struct err *err)
 {
     unsigned mask = 0;
     for (;;) {
         size_t len = strcspn(text, ",");
         unsigned id;
-        if (!find_layer(&id, text, len))
-            return refuse_word(text, len < 64 ? len : 64, err);
+        if (!find_layer(&id, text, len, n))
+            return refuse_word(text, len < 64 ? len : 64, n, err);
         mask |= 1U << id;
         if (!text[len])
             break;
@@ -62,6 +64,16 @@ bool layer_parse_list(unsigned *ret_mask, const char *text, struct err *err)
     }
     *ret_mask = mask;
     return true;
+}
+
+bool layer_parse_list(unsigned *ret_mask, const char *text, struct err *err)
+{
+    return parse_list(ret_mask, text, LAYER_COUNT, err);
+}
+
+bool layer_parse_required(unsigned *ret_mask, const char *text, struct err *err)
+{
+    return parse_list(ret_mask, text, LAYER_COUNT + 1, err);
 }
 
 static bool add_names(struct buf *out, const struct layer_report *report, enum layer_state state)

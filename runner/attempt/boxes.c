@@ -261,8 +261,9 @@ bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
         strv_env_set(&spec.env, "TERM", "xterm-256color");
     spec.cols = (uint16_t)(b->spec->cols > 0 ? b->spec->cols : 80);
     spec.rows = (uint16_t)(b->spec->rows > 0 ? b->spec->rows : 24);
-    if (b->spec->require && !layer_parse_list(&spec.require, b->spec->require, err))
+    if (b->spec->require && !layer_parse_required(&spec.require, b->spec->require, err))
         return false;
+    spec.require &= ~LAYER_EXEC_BIT; /* the keeper's */
     *ret = spec;
     box_spec_init(&spec);
     return true;

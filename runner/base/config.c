@@ -36,6 +36,7 @@ static const struct {
     {"gate.ladder", VALUE_TEXT},
     {"gate.*.ladder", VALUE_TEXT},
     {"gate.exec", VALUE_TEXT},
+    {"gate.*.exec", VALUE_TEXT},
     {"gate.execdeadline", VALUE_INT},
     {"gate.debugger", VALUE_BOOL},
     {"gate.deadline", VALUE_INT},

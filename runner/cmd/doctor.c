@@ -10,20 +10,29 @@
 #include "runner/cmd/facts.h"
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_doctor.h"
+#include "runner/keep/exec_probe.h"
 #include "sandbox/probe.h"
 
 /* Each layer tried in real boxes, as the account that boxes of this Headgate have. */
-static bool prove_layers(json_t **ret, struct layer_report *ret_report, const struct config *config,
-                         struct err *err)
+static bool prove_layers(json_t **ret, struct layer_report *ret_report, struct layer_status *ret_exec,
+                         const struct config *config, struct err *err)
 {
     struct account account;
     AUTO_FREE char *launcher = paths_program("headgate-box", err);
-    return launcher && account_of_boxes(&account, config, err) &&
-           probe_run(ret, ret_report, launcher, account.uid, account.gid, err);
+    if (!launcher || !account_of_boxes(&account, config, err) ||
+        !probe_run(ret, ret_report, launcher, account.uid, account.gid, err))
+        return false;
+    json_array_append_new(jx_arr(*ret, "layers"),
+                          exec_probe_run(ret_exec, launcher, account.uid, account.gid));
+    return true;
 }
 
-static bool check_required(const struct layer_report *report, unsigned mask, struct err *err)
+static bool check_required(const struct layer_report *report, const struct layer_status *exec,
+                           unsigned mask, struct err *err)
 {
+    if ((mask & LAYER_EXEC_BIT) && exec->state != LAYER_ACTIVE)
+        return err_set(err, ERR_LAYER, "layer " EXEC_LAYER_NAME " is %s: %s",
+                       layer_state_name(exec->state), exec->reason);
     for (int i = 0; i < LAYER_COUNT; i++) {
         const struct layer_status *status = &report->layer[i];
         if ((mask & 1U << i) && status->state != LAYER_ACTIVE)
@@ -72,16 +81,17 @@ static bool doctor(char **argv, struct err *err)
     AUTO_FREE char *name = facts_platform();
     AUTO_JSON json_t *result = NULL;
     struct layer_report report;
+    struct layer_status exec;
     struct print p;
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 0, err) ||
-        (require && !layer_parse_list(&mask, require, err)) || !paths_init(&paths, err) ||
+        (require && !layer_parse_required(&mask, require, err)) || !paths_init(&paths, err) ||
         !config_load(&config, &paths, err))
         return false;
     if (only && !escape)
         return cmd_usage("doctor", "--only chooses among the attempts of --escape", err);
     if (escape)
         return try_escapes(config, only, json, err);
-    if (!prove_layers(&result, &report, config, err))
+    if (!prove_layers(&result, &report, &exec, config, err))
         return false;
     jx_set_str(result, "platform", name);
     jx_set(result, "facts", facts_of_host(&report));
@@ -90,7 +100,7 @@ static bool doctor(char **argv, struct err *err)
     out_print(&p);
     print_doctor(&text, &p, result);
     bool ok = json ? out_json(result, err) : out_buf(&text, err);
-    return ok && check_required(&report, mask, err);
+    return ok && check_required(&report, &exec, mask, err);
 }
 
 int cmd_doctor(int argc, char **argv)

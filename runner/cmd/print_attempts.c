@@ -121,13 +121,13 @@ void print_layers_line(struct buf *out, const json_t *layers)
     }
 }
 
-/* What doctor tried, and what came of it. */
-static void print_proof(struct buf *out, const struct print *p, const char *proof)
+/* A line below a layer: what doctor tried and what came of it; what the layer does not cover. */
+static void print_remark(struct buf *out, const struct print *p, const char *remark)
 {
-    if (!*proof)
+    if (!*remark)
         return;
     buf_adds(out, "            ");
-    print_text(out, p, PRINT_DIM, proof);
+    print_text(out, p, PRINT_DIM, remark);
     buf_addch(out, '\n');
 }
 
@@ -155,7 +155,8 @@ void print_layers(struct buf *out, const struct print *p, const json_t *layers, 
         print_text(out, p, PRINT_PLAIN, reason);
         buf_rtrim(out);
         buf_addch(out, '\n');
-        print_proof(out, p, jx_str(layer, "proof", ""));
+        print_remark(out, p, jx_str(layer, "proof", ""));
+        print_remark(out, p, jx_str(layer, "limits", ""));
     }
 }
 

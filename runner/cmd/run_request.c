@@ -234,7 +234,7 @@ static bool add_choices(json_t *request, const struct run_opts *o, struct err *e
         return false;
     if (o->engine && !wt_engine_parse(&engine, o->engine, err))
         return false;
-    if (o->require && !layer_parse_list(&mask, o->require, err))
+    if (o->require && !layer_parse_required(&mask, o->require, err))
         return false;
     if (o->ask_deadline && !add_ask(request, o->ask_deadline, err))
         return false;

@@ -53,6 +53,19 @@ static void go_on_unverified(struct exec_gate *g, const struct exec_notice *n,
     }
 }
 
+/* Found out at the agent's own start, after the layers were told. */
+static void fall_back(struct exec_gate *g, int why)
+{
+    g->is_verified = false;
+    g->layer.state = LAYER_DEGRADED;
+    snprintf(g->layer.reason, sizeof g->layer.reason,
+             "execs are seen, but a race may change them: this host lets nobody trace (%s)",
+             strerror(why));
+    records_note(g->records, "%s", g->layer.reason);
+    if (g->layer_changed)
+        g->layer_changed(g->layer_arg);
+}
+
 /* A process that a debugger in the box holds cannot be verified. */
 static void go_on_traced(struct exec_gate *g, const struct exec_notice *n,
                          const struct exec_image *image, int why)
@@ -65,10 +78,8 @@ static void go_on_traced(struct exec_gate *g, const struct exec_notice *n,
     }
     /* Before the agent runs nobody can have brought this about: it is the host. */
     if (!g->has_begun && !g->config->is_exec_required) {
-        records_note(g->records,
-                     "execs are watched but not verified: this host lets nobody trace (%s)",
-                     strerror(why));
-        g->is_verified = false;
+        if (g->is_verified)
+            fall_back(g, why);
         go_on_unverified(g, n, image);
         return;
     }

@@ -34,6 +34,8 @@ struct exec_gate {
     const struct policy *rules;       /* borrowed; always the newest */
     struct records *records;          /* borrowed */
     struct layer_status layer;        /* what is in force */
+    void (*layer_changed)(void *arg); /* it is less than was told; NULL: nobody wants to know */
+    void *layer_arg;
     bool is_verified;                 /* what goes on is traced */
     bool has_begun;                   /* the agent has been started */
     int listener_fd, root_fd;         /* -1: none */

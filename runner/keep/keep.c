@@ -256,6 +256,8 @@ static void keep_init_parts(struct keep *k)
     attach_room_init(&k->room, &k->loop, &keep_attach_ops, k);
     box_side_init(&k->box, &k->loop, &keep_box_ops, k);
     exec_gate_init(&k->exec, &k->loop, &k->config, &k->door.policy, &k->records);
+    k->exec.layer_changed = keep_layer_changed;
+    k->exec.layer_arg = k;
     services_init(&k->services, &k->loop, &k->config);
     account_init(&k->account, &k->loop, &keep_account_ops, k);
     stop_init(&k->stop, &k->loop, &keep_stop_ops, k);

@@ -65,6 +65,7 @@ struct keep {
     uv_signal_t sigterm, sighup;
     uv_timer_t linger; /* retries of `exited`, the minute without a server, the last second */
 
+    struct layer_report report; /* of the box, once it was told */
     bool was_let_go;   /* pid 1 was told to start the agent; its report may still be under way */
     bool is_accounted; /* the kernel does not hold the limits */
     bool has_status;   /* the agent's own end was reported */
@@ -82,6 +83,8 @@ void keep_run(struct keep *k);
 
 /* keep_box.c */
 bool keep_box_start(struct keep *k, struct err *err) WARN_UNUSED;
+/* What is in force is less than was recorded: record it anew. arg: struct keep. */
+void keep_layer_changed(void *arg);
 extern const struct box_side_ops keep_box_ops;
 extern const struct attach_ops keep_attach_ops;
 extern const struct stop_ops keep_stop_ops;

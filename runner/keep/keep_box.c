@@ -111,6 +111,8 @@ static json_t *keep_layers_json(const struct keep *k, const struct layer_report 
     for (int id = 0; id < LAYER_COUNT; id++)
         keep_add_layer(list, layer_name((enum layer_id)id), &report->layer[id]);
     keep_add_layer(list, "exec", &k->exec.layer);
+    if (k->config.exec != EXEC_OFF)
+        jx_set_str(json_array_get(list, LAYER_COUNT), "limits", exec_not_covered());
     return list;
 }
 
@@ -122,13 +124,27 @@ static void keep_fail(struct keep *k, const struct err *err)
     box_side_kill(&k->box);
 }
 
+static bool keep_record_layers(struct keep *k, struct err *err)
+{
+    json_t *body = json_object();
+    jx_set(body, "layers", keep_layers_json(k, &k->report));
+    return records_add(&k->records, "layers", body, err);
+}
+
+void keep_layer_changed(void *arg)
+{
+    struct keep *k = arg;
+    struct err err = ERR_INIT;
+    if (!keep_record_layers(k, &err))
+        keep_fail(k, &err);
+}
+
 static void keep_on_layers(struct keep *k, const struct box_msg *msg)
 {
     struct err err = ERR_INIT;
-    json_t *body = json_object();
-    jx_set(body, "layers", keep_layers_json(k, &msg->report));
+    k->report = msg->report;
     k->is_accounted = msg->report.layer[LAYER_LIMITS].state != LAYER_ACTIVE;
-    if (!records_add(&k->records, "layers", body, &err) || !box_go(box_side_ctl(&k->box), &err))
+    if (!keep_record_layers(k, &err) || !box_go(box_side_ctl(&k->box), &err))
         keep_fail(k, &err);
     else
         k->was_let_go = true;

@@ -170,7 +170,7 @@ static bool check_required(struct create *c, struct err *err)
         buf_adds(&list, configured);
     if (list.len == 0)
         return true;
-    if (!layer_parse_list(&mask, list.ptr, err))
+    if (!layer_parse_required(&mask, list.ptr, err))
         return false;
     for (int i = 0; i < LAYER_COUNT; i++) {
         const struct layer_status *status = &c->layers.layer[i];
@@ -179,6 +179,7 @@ static bool check_required(struct create *c, struct err *err)
                            layer_name((enum layer_id)i), layer_state_name(status->state),
                            status->reason);
     }
+    c->exec_required = mask & LAYER_EXEC_BIT;
     c->require = buf_steal(&list);
     return true;
 }
@@ -211,17 +212,23 @@ static bool choose_rung(struct create *c, struct err *err)
            (asked ? false : err_prefix(err, "%s", key));
 }
 
-/* As asked, else as configured; then it must work. Else execs are watched where that is possible.
- */
+/* As asked, else as configured for this kind of agent or for all; then it must work. Else execs are
+ * watched where that is possible. */
 static bool choose_exec(struct create *c, struct err *err)
 {
     const char *asked = jx_str(c->body, "exec", NULL);
-    const char *configured = config_str(c->config, "gate.exec", NULL);
+    AUTO_FREE char *of_agent = xasprintf("gate.%s.exec", c->agent->name);
+    const char *for_all = config_str(c->config, "gate.exec", NULL);
+    const char *configured = config_str(c->config, of_agent, for_all);
     const char *name = asked ? asked : configured;
     c->exec = EXEC_WATCH;
     if (name && !exec_policy_parse(&c->exec, name, err))
-        return asked ? false : err_prefix(err, "gate.exec");
-    c->exec_required = name && c->exec != EXEC_OFF;
+        return asked ? false : err_prefix(err, "%s", configured == for_all ? "gate.exec" : of_agent);
+    if (c->exec_required && c->exec == EXEC_OFF)
+        return err_set(err, ERR_LAYER,
+                       "the layer exec is required, but execs are not gated (--exec off, gate.exec); "
+                       "name another policy: watch, match or ask");
+    c->exec_required |= name && c->exec != EXEC_OFF;
     return true;
 }
 

@@ -47,3 +47,19 @@ headgate logs "$run.1" >"$WORLD/log"
 check_has 'the caller was told' '^first 126' "$WORLD/log"
 check_has 'the next try ran' '^second 0' "$WORLD/log"
 check_status 2 'an unknown policy is refused' headgate run --exec nonsense -- true
+
+# By kind of agent, and required by the layer's name.
+git config --file "$XDG_CONFIG_HOME/headgate/config" gate.exec watch
+git config --file "$XDG_CONFIG_HOME/headgate/config" gate.command.exec match
+headgate run -- true >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
+check_has "an agent's own policy wins" '^run .*execs match' "$WORLD/out"
+headgate show "$(last_run).1" >"$WORLD/out"
+check_has 'and is shown' 'exec +active +match' "$WORLD/out"
+check_has 'with what it does not cover' 'not covered: what a persistent shell' "$WORLD/out"
+check_status 4 'off where it is required' headgate run --require exec --exec off -- true
+check_status 0 'required and active' headgate run --require exec,seccomp -- true
+check_status 2 'unknown layers are named with it' headgate run --require nonsense -- true
+check_has 'among the layers' 'pty, exec' "$OUT"
+git config --file "$XDG_CONFIG_HOME/headgate/config" gate.command.exec nonsense
+check_status 2 'a bad policy of an agent' headgate run -- true
+check_has 'names its key' 'gate.command.exec' "$OUT"

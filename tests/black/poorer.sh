@@ -85,6 +85,25 @@ if can notify-taken; then
     check_equal 'a taken listener is told' taken "$(fact notify-taken 'seccomp notification' value)"
     fact notify-taken 'seccomp notification' advice >"$WORLD/reason"
     check_has 'with what it means' 'no exec can be asked about' "$WORLD/reason"
+    check_equal 'the layer of execs is unavailable' unavailable "$(layer notify-taken exec state)"
+    check_status 4 'a taken listener: required' on notify-taken headgate doctor --require exec
+    check_status 1 'a taken listener: match does not start' on notify-taken headgate run --exec match -- true
+    check_has 'and says why' 'execs cannot be gated' "$OUT"
+    headgate serve --stop >/dev/null 2>&1 || : # whoever held the listener has ended, and that server is free of it
+    check_status 1 'a taken listener: run --require' on notify-taken headgate run --require exec -- true
+    headgate serve --stop >/dev/null 2>&1 || :
+fi
+
+# Nobody may trace, which is found out at the agent's start alone: watched, not verified, and the record says so.
+if can no-ptrace; then
+    report no-ptrace
+    check_equal 'nobody traces: execs are degraded' degraded "$(layer no-ptrace exec state)"
+    check_status 4 'nobody traces: required' on no-ptrace headgate doctor --require exec
+    check_status 0 'nobody traces: watched all the same' on no-ptrace headgate run -- true
+    check_equal 'and the record says so' degraded "$(headgate show "$(last_run).1" --json |
+        jq -r '.attempts[0].layers[] | select(.name == "exec") | .state')"
+    check_status 1 'nobody traces: match does not start' on no-ptrace headgate run --exec match -- true
+    headgate serve --stop >/dev/null 2>&1 || :
 fi
 
 # No cgroup to make groups in.

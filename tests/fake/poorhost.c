@@ -88,6 +88,12 @@ static void take_listener(void)
         die("listener");
 }
 
+static void refuse_ptrace(void)
+{
+    static const struct sock_filter code[] = {LOAD(nr), IS(SYS_ptrace, 0, 1), FAIL(EPERM), ALLOW};
+    load(code, COUNT(code), 0);
+}
+
 static void write_text(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -255,6 +261,8 @@ static bool apply(const char *kind)
         lower_landlock(atoi(kind + 9));
     else if (strcmp(kind, "notify-taken") == 0)
         take_listener();
+    else if (strcmp(kind, "no-ptrace") == 0)
+        refuse_ptrace();
     else if (strcmp(kind, "covered-proc") == 0)
         cover_proc();
     else if (strcmp(kind, "no-cgroups") == 0)
