@@ -33,7 +33,7 @@ static const char *const system_parts[] = {
  */
 /* clang-format off */
 static const char *const etc_shown[] = {
-    "alternatives", "ant*", "bash.bashrc", "crypto-policies", "debian_version", "dictionaries-common",
+    "alternatives", "ant*", "bash.bashrc", "chromium*", "crypto-policies", "debian_version", "dictionaries-common",
     "dpkg", "fonts", "ghc*", "gitattributes", "gnutls", "gradle", "inputrc", "java*", "ld.so.*",
     "locale.alias", "locale.conf", "localtime", "lsb-release", "mailcap", "maven*", "mime.types",
     "mono", "nsswitch.conf", "ocaml*", "os-release", "perl", "php*", "pkcs11", "pki", "profile*",
