@@ -18,7 +18,10 @@
  * away by chown.
  */
 
-enum { CGROUP_FILE_BYTES = 64 * 1024 };
+enum {
+    CGROUP_FILE_BYTES = 64 * 1024,
+    CPU_WEIGHT = 50, /* half of what anything else has: the person's own programs come first */
+};
 
 static const char degraded_mechanism[] = "RLIMIT_NPROC, memory counted by pid 1";
 static const char degraded_reason[] = "no memory and pids cgroup is delegated to this account; "
@@ -50,8 +53,12 @@ static bool hands_down(const char *folder)
         has_word(text.ptr, "memory") && has_word(text.ptr, "pids"))
         return true;
     AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
-    static const char both[] = "+memory +pids";
-    return fd >= 0 && write(fd, both, sizeof(both) - 1) == (ssize_t)sizeof(both) - 1;
+    static const char both[] = "+memory +pids", cpu[] = "+cpu";
+    if (fd < 0 || write(fd, both, sizeof(both) - 1) != (ssize_t)sizeof(both) - 1)
+        return false;
+    bool has_weight = write(fd, cpu, sizeof(cpu) - 1) > 0;
+    (void)has_weight; /* welcome, not needed */
+    return true;
 }
 
 /* The group of a hierarchy that /proc/self/cgroup names; NULL when there is none. Allocated. */
@@ -106,6 +113,7 @@ static bool add_v2(struct buf *plan, const struct box_limits *limits, const char
             plan_add(plan, PLAN_CGROUP_SET, PLAN_OPTIONAL, "memory.oom.group", "1", NULL);
         }
         add_set(plan, "pids.max", pids_in_group(limits), 0);
+        add_set(plan, "cpu.weight", CPU_WEIGHT, PLAN_OPTIONAL);
         return true;
     }
     return false;

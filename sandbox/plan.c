@@ -135,8 +135,7 @@ static bool add_bind(struct buf *plan, const struct box_bind *bind, struct err *
         return err_sys(err, errno, "cannot show %s in the box", bind->host);
     }
     plan_add(plan, PLAN_TREE, flags, bind->host, bind->inside, NULL);
-    if (flags & PLAN_WRITE)
-        plan_add(plan, PLAN_ALLOW, 0, bind->inside, NULL);
+    plan_add(plan, PLAN_ALLOW, flags & PLAN_WRITE ? 0 : PLAN_CONNECT, bind->inside, NULL);
     return true;
 }
 

@@ -56,6 +56,7 @@ enum plan_step_flags {
     PLAN_OPTIONAL = 8, /* PLAN_CGROUP_SET: the file may be absent */
     PLAN_OWN = 16,   /* PLAN_TREE: the place lies in the box's own root, where nobody planted links,
                         and does not exist yet */
+    PLAN_CONNECT = 64, /* PLAN_ALLOW: sockets may be reached there, and no more */
     PLAN_PLAIN = 32, /* with PLAN_OWN: the tree is a file, else a folder */
 };
 

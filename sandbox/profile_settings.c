@@ -3,10 +3,10 @@
  *
  * Agents read settings of the project that name hooks, permissions, servers and plugins: those
  * decide what reaches the gate. Editors of this host run what the project's settings say as soon as
- * the folder is opened. A file that is there stays as it is; one that is not gets no stand-in, which
- * git would see: what an agent then writes there counts for nothing at the gate (the adapters see
- * to that) and is on the review list. Hooks that tools write at every installation (.husky) are on
- * the review list alone.
+ * the folder is opened. A file that is there stays as it is; one that is not gets no stand-in,
+ * which git would see: what an agent then writes there counts for nothing at the gate (the adapters
+ * see to that) and is on the review list. Hooks that tools write at every installation (.husky) are
+ * on the review list alone.
  */
 #include <string.h>
 

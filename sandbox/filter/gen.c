@@ -116,6 +116,10 @@ static const struct sock_filter check_personality[] = {
     LOAD(0), IF_EQUAL(0, 3, 0), IF_EQUAL(8, 2, 0), IF_EQUAL(UINT32_MAX, 1, 0), FAIL_WITH(EPERM),
     ALLOW};
 
+/* Limits of one's own and of children; pid 1 keeps what it has. */
+static const struct sock_filter check_prlimit[] = {LOAD(0), IF_EQUAL(1, 0, 1), FAIL_WITH(EPERM),
+                                                   ALLOW};
+
 static const struct sock_filter check_socketpair[] = {LOAD(0), IF_EQUAL(AF_UNIX, 1, 0),
                                                       FAIL_WITH(EAFNOSUPPORT), ALLOW};
 
@@ -158,6 +162,7 @@ static const struct {
     {"clone", {check_clone, COUNT(check_clone)}},
     {"ioctl", {check_ioctl, COUNT(check_ioctl)}},
     {"personality", {check_personality, COUNT(check_personality)}},
+    {"prlimit64", {check_prlimit, COUNT(check_prlimit)}},
     {"ptrace", {check_ptrace, COUNT(check_ptrace)}},
     {"socket", {check_socket, COUNT(check_socket)}},
     {"socketpair", {check_socketpair, COUNT(check_socketpair)}},

@@ -12,18 +12,19 @@
 #include "runner/base/mem.h"
 
 /*
- * A file or folder of a writable tree that stays as it is: mounted on itself, read-only. The folders
- * on the way to it are mounted on themselves too, as they are: a mount point can be neither moved
- * nor removed, so nothing else can take its place.
+ * A file or folder of a writable tree that stays as it is: mounted on itself, read-only. The
+ * folders on the way to it are mounted on themselves too, as they are: a mount point can be neither
+ * moved nor removed, so nothing else can take its place.
  */
 
 static bool mount_on_itself(const char *path, uint64_t flags, struct err *err)
 {
     struct mount_attr attr = {.attr_set = flags | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
     AUTO_FD int place = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    AUTO_FD int tree = place < 0 ? -1
-                                 : open_tree(place, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
-                                                            AT_EMPTY_PATH | AT_RECURSIVE);
+    AUTO_FD int tree =
+        place < 0 ? -1
+                  : open_tree(place, "",
+                              OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
     if (tree < 0 ||
         mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) != 0 ||
         move_mount(tree, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0)

@@ -148,6 +148,23 @@ static void pid_1_is_out_of_reach(void **state)
     assert_string_equal(fds, "alive");
 }
 
+/* The kernel asks for the same uid only. With a limit on processor time, say, pid 1 would be
+ * killed. */
+static void limits_of_pid_1_are_its_own(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "prlimit --pid 1 --cpu=1:1 2>/dev/null && echo set; "
+        "prlimit --pid $$ --nofile=64:64 && ulimit -n && ulimit -n 32 && ulimit -n";
+    AUTO_BOX_SPEC struct box_spec spec;
+    boxtest_spec(&spec);
+    AUTO_FREE char *got = boxtest_sh(NULL, &spec, script);
+    assert_string_equal(got, "64\n32");
+    spec.without = BIT(LAYER_SECCOMP);
+    AUTO_FREE char *control = boxtest_sh(NULL, &spec, script);
+    assert_string_equal(control, "set\n64\n32");
+}
+
 static void ids_are_mapped_to_themselves(void **state)
 {
     (void)state;
@@ -348,6 +365,7 @@ int main(void)
         cmocka_unit_test(nobody_in_a_box_is_less_confined),
         cmocka_unit_test(setuid_programs_gain_nothing),
         cmocka_unit_test(pid_1_is_out_of_reach),
+        cmocka_unit_test(limits_of_pid_1_are_its_own),
         cmocka_unit_test(ids_are_mapped_to_themselves),
         cmocka_unit_test(processes_of_the_host_are_unseen),
         cmocka_unit_test(ipc_of_the_host_is_unseen),

@@ -23,7 +23,8 @@ static const char search[] =
     "grep -rl 's3cr3t[-]of' /tmp /dev/shm /run /etc 2>/dev/null\n"
     "for f in /proc/1/mem /proc/1/maps /proc/1/environ /proc/1/fd /proc/1/map_files; do\n"
     "  if ls \"$f\"/* >/dev/null 2>&1 || head -c 1 \"$f\" >/dev/null 2>&1; then\n"
-    "    case $f in */environ) [ ! -s $f ] || echo \"readable $f\" ;; *) echo \"readable $f\" ;; esac\n"
+    "    case $f in */environ) [ ! -s $f ] || echo \"readable $f\" ;; *) echo \"readable $f\" ;; "
+    "esac\n"
     "  fi\n"
     "done\n"
     "echo \"searched[$TOKEN]\"; ";

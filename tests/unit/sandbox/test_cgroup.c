@@ -83,7 +83,7 @@ static void no_limit_needs_no_group(void **state)
 }
 
 static const char v2_values[] =
-    "memory.max=1048576\nmemory.swap.max=0?\nmemory.oom.group=1?\npids.max=11\n";
+    "memory.max=1048576\nmemory.swap.max=0?\nmemory.oom.group=1?\npids.max=11\ncpu.weight=50?\n";
 
 static void version_2_delegated_to_the_parent(void **state)
 {

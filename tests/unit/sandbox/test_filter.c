@@ -174,6 +174,10 @@ static void arguments_decide(void **state)
     assert_int_equal(answer(SYS_ptrace, 0, 0, 0), SECCOMP_RET_ALLOW);
     assert_int_equal(answer(SYS_ptrace, 16, 0, 0), FAILS_WITH(EPERM));
     assert_int_equal(answer(SYS_ptrace, 0x4206, 0, 0), FAILS_WITH(EPERM));
+    assert_int_equal(answer(SYS_prlimit64, 0, 7, 0), SECCOMP_RET_ALLOW);
+    assert_int_equal(answer(SYS_prlimit64, 1234, 7, 0), SECCOMP_RET_ALLOW);
+    assert_int_equal(answer(SYS_prlimit64, 1, 7, 0), FAILS_WITH(EPERM));
+    assert_int_equal(answer(SYS_prlimit64, 1 | high, 7, 0), FAILS_WITH(EPERM));
     assert_int_equal(answer(SYS_personality, UINT32_MAX, 0, 0), SECCOMP_RET_ALLOW);
     assert_int_equal(answer(SYS_personality, 0x40000, 0, 0), FAILS_WITH(EPERM));
 }
