@@ -123,8 +123,14 @@ static bool known_moment(struct timespec *ret, const struct wt_attempt *a, struc
 static bool refuse_unharvested(const struct wt_attempt *a, struct err *err)
 {
     struct timespec when;
+    AUTO_FREE char *left = fs_join(a->dir, RECORD_LEFT);
     if (!known_moment(&when, a, err))
         return false;
+    if (fs_exists(left))
+        return err_set(err, ERR_REFUSED,
+                       "attempt %s has files that are too large to be brought home, in %s; copy "
+                       "them, or remove it all the same with --force",
+                       a->id, a->upper ? a->upper : a->tree);
     if (!changed_since(a->upper ? a->upper : a->tree, NULL, &when) &&
         !changed_since(a->gitdir, NULL, &when))
         return true;

@@ -90,6 +90,7 @@ bool gitrun(struct proc_result *ret, const struct gitrun *g, const char *const *
         .input_len = g->input_len,
         .input_fd = g->input_fd,
         .max_output_bytes = g->max_output_bytes,
+        .max_data_bytes = g->max_data_bytes,
         .timeout_ms = g->timeout_ms,
     };
     return proc_run(ret, &cmd, err);

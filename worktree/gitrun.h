@@ -29,6 +29,7 @@ struct gitrun {
     size_t input_len;
     int input_fd;            /* used when > 0 and input is NULL; borrowed */
     size_t max_output_bytes; /* 0: LIMIT_CAPTURE_BYTES */
+    int64_t max_data_bytes;  /* of memory of its own, RLIMIT_DATA; 0: no limit */
     int64_t timeout_ms;      /* 0: none, as for work on what the person has made */
 };
 

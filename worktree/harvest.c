@@ -23,6 +23,7 @@
 #include "worktree/harvest_box.h"
 #include "worktree/lfs.h"
 #include "worktree/quarantine.h"
+#include "worktree/record.h"
 #include "worktree/refs.h"
 #include "worktree/repo.h"
 #include "worktree/review.h"
@@ -257,8 +258,9 @@ static bool import(struct homecoming *h, struct err *err)
            wt_fault(err) && quarantine_migrate(h->quarantine, h->a->repo, err) && wt_fault(err);
 }
 
-static bool summarise(struct wt_harvest *ret, const struct wt_attempt *a, struct err *err)
+static bool summarise(struct wt_harvest *ret, const struct homecoming *h, struct err *err)
 {
+    const struct wt_attempt *a = h->a;
     AUTO_BUF struct buf count = BUF_INIT;
     AUTO_TREEDIFF struct treediff diff = TREEDIFF_INIT;
     AUTO_FREE char *range = xasprintf("%s..%s", a->base, ret->tip);
@@ -268,7 +270,18 @@ static bool summarise(struct wt_harvest *ret, const struct wt_attempt *a, struct
         return false;
     ret->commits = strtoll(count.ptr, NULL, 10);
     ret->files = (int64_t)diff.n;
+    for (size_t i = 0; i < h->box.special.n; i++)
+        review_add(&ret->review, "special file, left out", h->box.special.v[i]);
+    for (size_t i = 0; i < h->box.large.n; i++)
+        review_add(&ret->review, "too large, left out", h->box.large.v[i]);
     return review_list(&ret->review, a->repo, &diff, a->hooks_in_tree, err);
+}
+
+static void add_sentence(struct buf *note, const char *text)
+{
+    if (note->len > 0)
+        buf_adds(note, "; ");
+    buf_adds(note, text);
 }
 
 static char *make_note(const struct homecoming *h, const char *obstacle)
@@ -276,9 +289,13 @@ static char *make_note(const struct homecoming *h, const char *obstacle)
     AUTO_BUF struct buf note = BUF_INIT;
     if (obstacle)
         buf_addf(&note, "%s; the attempt's own tip is at %s", obstacle, h->names.head);
-    if (obstacle && h->box.note.len > 0)
-        buf_adds(&note, "; ");
-    buf_adds(&note, h->box.note.ptr);
+    if (h->box.large.n > 0)
+        add_sentence(&note, "files that are too large were left out (see the review list); they "
+                            "are in the worktree alone");
+    if (h->box.special.n > 0)
+        add_sentence(&note, "pipes, sockets or devices were left out");
+    if (h->box.note.len > 0)
+        add_sentence(&note, h->box.note.ptr);
     return note.len > 0 ? buf_steal(&note) : NULL;
 }
 
@@ -294,6 +311,15 @@ static bool commit_stamp(const struct wt_attempt *a, struct err *err)
     AUTO_FREE char *from = fs_join(a->dir, "harvesting");
     AUTO_FREE char *to = fs_join(a->dir, "harvested");
     return rename(from, to) == 0 || err_sys(err, errno, "cannot note the harvest of %s", a->id);
+}
+
+/* Discard asks while there is what only the worktree has. */
+static bool note_left_out(const struct homecoming *h, struct err *err)
+{
+    AUTO_FREE char *path = fs_join(h->a->dir, RECORD_LEFT);
+    if (h->box.large.n > 0)
+        return fs_write_plain(AT_FDCWD, path, "", 0, 0600, err);
+    return unlink(path) == 0 || errno == ENOENT || err_sys(err, errno, "cannot remove %s", path);
 }
 
 /* A git that was killed with its box leaves locks, which would stop every git of a resumed one. */
@@ -330,14 +356,14 @@ static bool bring_home(struct wt_harvest *ret, struct homecoming *h, wt_box_fn r
         clear_locks(h->a);
     h->tip = *h->box.snapshot ? h->box.snapshot : *h->box.head ? h->box.head : NULL;
     if (!import(h, err) || !set_refs(h, &why, err) || !wt_fault(err) ||
-        (h->with_snapshot && !commit_stamp(h->a, err)))
+        (h->with_snapshot && (!note_left_out(h, err) || !commit_stamp(h->a, err))))
         return false;
     const char *tip = h->tip ? h->tip : h->a->base;
     memcpy(ret->tip, tip, strlen(tip) + 1);
     memcpy(ret->snapshot, h->box.snapshot, sizeof(ret->snapshot));
     ret->branch_moved = !why;
     ret->note = make_note(h, why);
-    return summarise(ret, h->a, err);
+    return summarise(ret, h, err);
 }
 
 static bool harvest_here(struct wt_harvest *ret, const struct wt_attempt *a, bool with_snapshot,

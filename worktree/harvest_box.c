@@ -14,12 +14,15 @@
 #include "worktree/gitrun.h"
 #include "worktree/include.h"
 #include "worktree/pump.h"
+#include "worktree/unread.h"
 
 enum { KNOWN_MAX = 4096, SEEDED_BYTES = 64 * 1024 * 1024, PACK_HEADER_BYTES = 12 };
 
 void harvest_box_release(struct harvest_box *b)
 {
     refs_release(&b->refs);
+    strv_release(&b->special);
+    strv_release(&b->large);
     buf_release(&b->note);
     auto_fd_(&b->pack_fd);
     *b = (struct harvest_box)HARVEST_BOX_INIT;
@@ -80,6 +83,10 @@ static bool parse_line(struct harvest_box *b, char *line, size_t oid_len, size_t
         return parse_ref(b, line + 4, oid_len, err);
     if (strncmp(line, "stash ", 6) == 0)
         return parse_stash(b, line + 6, oid_len, n_stash, err);
+    if (strncmp(line, "special ", 8) == 0)
+        return strv_push(&b->special, line + 8), true;
+    if (strncmp(line, "large ", 6) == 0)
+        return strv_push(&b->large, line + 6), true;
     if (strncmp(line, "note ", 5) != 0)
         return err_set(err, ERR_FORMAT, "the box printed an unknown line");
     if (b->note.len < 500) {
@@ -135,6 +142,31 @@ static bool copy_record(const char *dir, const char *scratch, const char *name, 
     return write_scratch(scratch, name, &text, err);
 }
 
+static void add_nul(struct buf *out, const struct strv *paths, const char *prefix)
+{
+    for (size_t i = 0; i < paths->n; i++) {
+        buf_adds(out, prefix);
+        buf_add(out, paths->v[i], strlen(paths->v[i]) + 1);
+    }
+}
+
+/* What is to be added, and what not, each path ended by NUL. */
+static bool write_paths(const struct harvest_ask *ask, const char *scratch, struct err *err)
+{
+    AUTO_UNREAD struct unread found = UNREAD_INIT;
+    AUTO_BUF struct buf special = BUF_INIT, large = BUF_INIT, paths = BUF_INIT;
+    if (ask->with_snapshot && !unread_find(&found, ask->a, err))
+        return false;
+    add_nul(&special, &found.special, "");
+    add_nul(&large, &found.large, "");
+    buf_add(&paths, ".", sizeof("."));
+    add_nul(&paths, &found.special, ":(exclude,literal)");
+    add_nul(&paths, &found.large, ":(exclude,literal)");
+    return write_scratch(scratch, "special", &special, err) &&
+           write_scratch(scratch, "large", &large, err) &&
+           write_scratch(scratch, "paths", &paths, err);
+}
+
 static bool make_scratch(const struct harvest_ask *ask, const char *scratch, struct err *err)
 {
     AUTO_BUF struct buf have = BUF_INIT;
@@ -143,6 +175,7 @@ static bool make_scratch(const struct harvest_ask *ask, const char *scratch, str
     for (size_t i = 0; i < ask->known->n && i < KNOWN_MAX; i++)
         buf_addf(&have, "%s\n", ask->known->v[i].oid);
     return fs_mkdirs(scratch, 0755, err) && write_scratch(scratch, "have", &have, err) &&
+           write_paths(ask, scratch, err) &&
            copy_record(a->dir, scratch, "seed", err) &&
            copy_record(a->dir, scratch, INCLUDE_RECORD, err) &&
            (a->uid == (uid_t)-1 || fs_chown_tree(AT_FDCWD, scratch, a->uid, a->gid, err));
@@ -173,7 +206,7 @@ static bool run_box(const struct harvest_ask *ask, const char *scratch, int out_
         .scratch_host = scratch,
         .output_fd = out_fd,
         .max_output_bytes = (size_t)HARVEST_MAX_PACK_BYTES,
-        .timeout_ms = HARVEST_TIMEOUT_MS,
+        .timeout_ms = ask->with_snapshot ? HARVEST_TIMEOUT_MS : HARVEST_REFS_TIMEOUT_MS,
     };
     if (!ask->run_in_box(ask->arg, &job, &r, err))
         return err_prefix(err, "cannot read attempt %s", a->id);
@@ -228,7 +261,7 @@ bool harvest_box_run(struct harvest_box *ret, const struct harvest_ask *ask, str
 {
     AUTO_FREE char *scratch = fs_join(ask->a->dir, "scratch");
     AUTO_FREE char *incoming = fs_join(ask->a->dir, "incoming");
-    if (!make_scratch(ask, scratch, err) || !wt_fault(err))
+    if (!unread_check_gitdir(ask->a, err) || !make_scratch(ask, scratch, err) || !wt_fault(err))
         return false;
     AUTO_FD int fd = open(incoming, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)

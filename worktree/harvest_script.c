@@ -4,7 +4,8 @@
  * Runs in the box as `sh -c SCRIPT harvest snapshot|refs`. From the environment: GIT_DIR,
  * GIT_WORK_TREE (snapshot only), HARVEST_OBJECTS (the quoted path of its objects), HARVEST_LAST
  * (the last snapshot or nothing). In the scratch folder: seed (refs as they were given), have
- * (objects the host has), seeded (paths of worktree.include).
+ * (objects the host has), seeded (paths of worktree.include), paths (what is added, and what not),
+ * special and large (what is left out).
  *
  * The git folder is read-only: new objects and the temporary index are in scratch. A snapshot holds
  * the files as they are, ignored ones never; a path that was seeded keeps the state it has in HEAD.
@@ -57,7 +58,8 @@ const char harvest_script[] =
     "    [ ! -f \"$GIT_DIR/index\" ] || cp -p \"$GIT_DIR/index\" \"$s/index\" ||\n"
     "        die 'the index cannot be copied'\n"
     "    g ls-files -u | cut -f2- | sort -u | head -n 100 >\"$s/unmerged\"\n"
-    "    g add -A --sparse --ignore-errors . 2>\"$s/said\" ||\n"
+    "    g add -A --sparse --ignore-errors --pathspec-from-file=\"$s/paths\" --pathspec-file-nul "
+    "2>\"$s/said\" ||\n"
     "        note \"some files could not be recorded: $(grep -v ^hint: \"$s/said\" | head -n 1)\"\n"
     "    leave_seeded_out && tree=$(g write-tree) || die 'the worktree cannot be recorded'\n"
     "    if [ \"$head\" = - ]; then same=$(g mktree </dev/null); else same=$(g rev-parse "
@@ -71,6 +73,10 @@ const char harvest_script[] =
     "    if [ \"$head\" = - ]; then set --; else set -- -p \"$head\"; fi\n"
     "    snapshot=$(g commit-tree \"$tree\" \"$@\" -F \"$s/message\") || die 'no snapshot could be "
     "made'\n"
+    "}\n"
+    "list_unread() {\n"
+    "    g check-ignore -z --stdin <\"$s/$1\" 2>/dev/null | sort -z >\"$s/ignored\"\n"
+    "    sort -z \"$s/$1\" | comm -z -23 - \"$s/ignored\" | tr '\\n\\0' '?\\n' | sed \"s/^/$1 /\"\n"
     "}\n"
     "list_refs() {\n"
     "    g for-each-ref --format='ref %(objectname) %(refname)' refs/heads refs/tags |\n"
@@ -92,6 +98,7 @@ const char harvest_script[] =
     "echo \"head $head\"\n"
     "echo \"snapshot $snapshot\"\n"
     "cat \"$s/refs\"\n"
+    "[ \"$1\" = refs ] || (cd \"$GIT_WORK_TREE\" && list_unread special && list_unread large)\n"
     "printf '%s' \"$notes\"\n"
     "echo end\n"
     "g pack-objects -q --revs --thin --stdout --delta-base-offset <\"$s/tips\"\n";

@@ -55,9 +55,10 @@ bool quarantine_fill(const char *path, const struct wt_attempt *a, int pack_fd, 
         .env = &env,
         .input_fd = pack_fd,
         .timeout_ms = HARVEST_TIMEOUT_MS,
+        .max_data_bytes = HARVEST_MAX_DATA_BYTES,
     };
     const char *const *unpack = GIT_ARGS("unpack-objects", "-q", "--strict", limit);
-    const char *const *index = GIT_ARGS("index-pack", "--strict", "--stdin", "--fix-thin", limit);
+    const char *const *index = GIT_ARGS("index-pack", "--threads=2", "--strict", "--stdin", "--fix-thin", limit);
     if (!fs_mkdirs(packs, 0755, err) || !wt_fault(err))
         return false;
     if (!gitrun_out(&ignored, &g, is_small(pack_fd, n_objects) ? unpack : index, err))

@@ -11,6 +11,8 @@
 
 #define RECORD_ATTEMPT "attempt"
 #define RECORD_JOURNAL "journal"
+/* No record but a mark: the last harvest left out what was too large. */
+#define RECORD_LEFT "left"
 
 /* Replace atomically and durably. */
 bool record_save(const char *dir, const char *name, const struct strv *record,

@@ -20,8 +20,9 @@ enum {
     BLOBS_MAX_BYTES = 32 * 1024 * 1024,
 };
 
-/* Where a name counts: at the top, or as any part of the path, or as the last part anywhere. */
-enum place { TOP, FOLDER, FILE_NAME };
+/* Where a name counts: at the top, or as any part of the path, or as the last part anywhere, or at
+ * its end. */
+enum place { TOP, FOLDER, FILE_NAME, ENDING };
 
 static const struct {
     enum place place;
@@ -42,21 +43,42 @@ static const struct {
     {TOP, ".travis.yml", "ci"},
     {TOP, "azure-pipelines.yml", "ci"},
     {TOP, "bitbucket-pipelines.yml", "ci"},
+    {TOP, ".appveyor.yml", "ci"},
+    {TOP, "appveyor.yml", "ci"},
+    {TOP, ".cirrus.yml", "ci"},
+    {TOP, ".semaphore/", "ci"},
+    {TOP, ".teamcity/", "ci"},
+    {TOP, "buildspec.yml", "ci"},
+    {TOP, "cloudbuild.yaml", "ci"},
     {FILE_NAME, "Jenkinsfile", "ci"},
     {FOLDER, ".husky", "hooks"},
     {FOLDER, ".githooks", "hooks"},
     {FILE_NAME, ".pre-commit-config.yaml", "hooks"},
     {FILE_NAME, "lefthook.yml", "hooks"},
     {FILE_NAME, ".lefthook.yml", "hooks"},
+    {FILE_NAME, "lefthook.yaml", "hooks"},
+    {FILE_NAME, "lefthook.toml", "hooks"},
+    {FILE_NAME, ".overcommit.yml", "hooks"},
     {FOLDER, ".claude", "agent settings"},
     {FOLDER, ".codex", "agent settings"},
     {FOLDER, ".gemini", "agent settings"},
     {FOLDER, ".opencode", "agent settings"},
     {FOLDER, ".cursor", "agent settings"},
+    {FOLDER, ".windsurf", "agent settings"},
+    {FOLDER, ".continue", "agent settings"},
+    {FOLDER, ".roo", "agent settings"},
+    {FOLDER, ".kiro", "agent settings"},
+    {FOLDER, ".clinerules", "agent settings"},
+    {FILE_NAME, ".clinerules", "agent settings"},
+    {FILE_NAME, ".windsurfrules", "agent settings"},
+    {FILE_NAME, ".aider.conf.yml", "agent settings"},
+    {FILE_NAME, ".goosehints", "agent settings"},
+    {TOP, ".github/copilot-instructions.md", "agent settings"},
     {FOLDER, ".headgate", "agent settings"},
     {FILE_NAME, ".headgate", "agent settings"},
     {FILE_NAME, ".mcp.json", "agent settings"},
     {FILE_NAME, "opencode.json", "agent settings"},
+    {FILE_NAME, "opencode.jsonc", "agent settings"},
     {FILE_NAME, ".cursorrules", "agent settings"},
     {FILE_NAME, "AGENTS.md", "agent settings"},
     {FILE_NAME, "CLAUDE.md", "agent settings"},
@@ -66,6 +88,23 @@ static const struct {
     {FOLDER, ".idea", "editor settings"},
     {FOLDER, ".zed", "editor settings"},
     {FOLDER, ".devcontainer", "editor settings"},
+    {FOLDER, ".vs", "editor settings"},
+    {FOLDER, ".fleet", "editor settings"},
+    {ENDING, ".code-workspace", "editor settings"},
+    {FILE_NAME, ".nvim.lua", "editor settings"},
+    {FILE_NAME, ".nvimrc", "editor settings"},
+    {FILE_NAME, ".exrc", "editor settings"},
+    {FILE_NAME, ".lvimrc", "editor settings"},
+    {FILE_NAME, ".dir-locals.el", "editor settings"},
+    {FILE_NAME, ".gdbinit", "tool settings"},
+    {FILE_NAME, ".yarnrc", "tool settings"},
+    {FILE_NAME, ".yarnrc.yml", "tool settings"},
+    {FILE_NAME, ".npmrc", "tool settings"},
+    {FILE_NAME, ".pnpmfile.cjs", "tool settings"},
+    {FILE_NAME, ".bazelrc", "tool settings"},
+    {FOLDER, ".cargo", "tool settings"},
+    {FOLDER, ".mvn", "tool settings"},
+    {FILE_NAME, ".tool-versions", "shell settings"},
     {FILE_NAME, ".envrc", "shell settings"},
     {FILE_NAME, "mise.toml", "shell settings"},
     {FILE_NAME, ".mise.toml", "shell settings"},
@@ -99,6 +138,8 @@ static bool matches(enum place place, const char *name, const char *path)
         return has_folder(path, name);
     case FILE_NAME:
         return strcasecmp(last ? last + 1 : path, name) == 0;
+    case ENDING:
+        return strlen(path) >= len && strcasecmp(path + strlen(path) - len, name) == 0;
     }
     return false;
 }
@@ -116,7 +157,7 @@ const char *review_reason_of_path(const char *path, const char *hooks_in_tree)
     return NULL;
 }
 
-static void add_line(struct strv *ret, const char *why, const char *path)
+void review_add(struct strv *ret, const char *why, const char *path)
 {
     AUTO_BUF struct buf line = BUF_INIT;
     buf_addf(&line, "%s\t", why);
@@ -239,15 +280,15 @@ bool review_list(struct strv *ret, const char *common_dir, const struct treediff
             continue;
         const char *why = review_reason_of_path(e->path, hooks_in_tree);
         if (why)
-            add_line(ret, why, e->path);
+            review_add(ret, why, e->path);
         if (e->new_mode == MODE_EXECUTABLE)
-            add_line(ret, "executable", e->path);
+            review_add(ret, "executable", e->path);
         if (e->new_mode == MODE_REPOSITORY)
-            add_line(ret, "nested repository", e->path);
+            review_add(ret, "nested repository", e->path);
         if (e->new_mode == MODE_SYMLINK && leads_out(&blobs, e->path))
-            add_line(ret, "symlink out of the tree", e->path);
+            review_add(ret, "symlink out of the tree", e->path);
         if (is_package(e) && has_new_scripts(&blobs, e))
-            add_line(ret, "package scripts", e->path);
+            review_add(ret, "package scripts", e->path);
     }
     buf_release(&blobs.text);
     return is_ok;

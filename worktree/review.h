@@ -13,6 +13,8 @@
  * new or changed counts. hooks_in_tree: core.hooksPath below the top, "" for none. */
 bool review_list(struct strv *ret, const char *common_dir, const struct treediff *diff,
                  const char *hooks_in_tree, struct err *err) WARN_UNUSED;
+/* Append one line of it. */
+void review_add(struct strv *ret, const char *why, const char *path);
 /* The reason that a path has by its name alone, or NULL. Static string. */
 const char *review_reason_of_path(const char *path, const char *hooks_in_tree);
 

@@ -4,7 +4,8 @@
 #include "runner/cmd/escape_world.h"
 
 static const struct escape_rows *const families[] = {&escape_spaces, &escape_calls, &escape_ipc,
-                                                     &escape_life,   &escape_net,   &escape_git};
+                                                     &escape_life,   &escape_net,   &escape_home,
+                                                     &escape_git};
 
 /* Each id that was asked for is one, or the row of some. */
 static bool check_ids(const struct strv *ids, struct err *err)

@@ -80,7 +80,7 @@ static bool stage_replaced(struct escape_try *t, char **ret_outcome, struct err 
 }
 
 /* What a box makes in folders that lead to its mounts is its own: the host must not have it. */
-static bool stage_planted(struct escape_try *t, char **ret_outcome, struct err *err)
+bool escape_planted(struct escape_try *t, char **ret_outcome, struct err *err)
 {
     AUTO_FREE char *file = escape_fill(t->scene, strchr(t->row->word, ':') + 1);
     AUTO_FREE char *said = NULL;
@@ -104,18 +104,23 @@ static bool harvest(struct escape_world *w, bool with_snapshot, char **ret_said,
     return true;
 }
 
-/* The agent plants something, then the host brings its work home and looks at it. The control does
- * the same in a plain clone and looks at that with git, as anybody would. */
-static bool stage_harvest(struct escape_try *t, char **ret_outcome, struct err *err)
+void escape_name_place(struct escape_try *t)
 {
-    struct escape_world *w = t->scene->world;
-    AUTO_FREE char *said = NULL;
     escape_scene_value(t->scene, "here",
                        strv_env_get(&t->scene->values, t->on_host ? "naive" : "tree"));
     escape_scene_value(t->scene, "then",
                        t->on_host ? "git status; git add -A; git diff HEAD; git diff; "
                                     "git commit -qm x; git checkout -q -b other-$$; git log -p"
                                   : ":");
+}
+
+/* The agent plants something, then the host brings its work home and looks at it. The control does
+ * the same in a plain clone and looks at that with git, as anybody would. */
+static bool stage_harvest(struct escape_try *t, char **ret_outcome, struct err *err)
+{
+    struct escape_world *w = t->scene->world;
+    AUTO_FREE char *said = NULL;
+    escape_name_place(t);
     if (!escape_plain(t, &said, err))
         return false;
     if (t->on_host) {
@@ -147,7 +152,8 @@ static bool stage_exchanged(struct escape_try *t, char **ret_outcome, struct err
 #define LANDLOCK ESCAPE_BIT(LAYER_LANDLOCK)
 #define BY_MOUNT .layer = LAYER_MOUNT, .also = LANDLOCK, .box = escape_world_box
 #define ABSENT .held = "ENOENT", BY_MOUNT
-#define PLANTED .held = "not outside", .stage = stage_planted, BY_MOUNT
+#define PLANTED .held = "not outside", .stage = escape_planted, BY_MOUNT
+#define PLANT(name, text, path) {.id = name, .what = text, .word = "plant:{home}/" path, PLANTED}
 #define READ_ONLY .held = "EROFS", BY_MOUNT
 #define MARK "touch {host}/empty/came-through"
 #define BY_HARVEST                                                                             \
@@ -194,9 +200,19 @@ static const struct escape_row rows[] = {
      .what = "a submodule whose address is a program",
      BY_HARVEST,
      .word = "sh:cd {here}; git config protocol.ext.allow always; git config submodule.s.url "
-             "'ext::sh -c \"" MARK "\"'; printf '[submodule \"s\"]\\n\\tpath = s\\n\\turl = x\\n' "
+             "'ext::" MARK "'; printf '[submodule \"s\"]\\n\\tpath = s\\n\\turl = x\\n' "
              ">.gitmodules; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),s; "
-             "case {then} in :) ;; *) git submodule update s; esac"},
+             "case {then} in :) ;; *) export GIT_ALLOW_PROTOCOL=ext; git submodule update s; esac"},
+    {.id = "G09a",
+     .what = "a config that was not there (config.worktree)",
+     BY_HARVEST,
+     .word = "sh:cd {here}; git config extensions.worktreeConfig true; git config --worktree "
+             "core.fsmonitor '" MARK "; false'; echo x >>two; {then}"},
+    {.id = "G09b",
+     .what = "a repository that was not there, in the tree",
+     BY_HARVEST,
+     .word = "sh:cd {here}; git init -q new; git -C new commit -q --allow-empty -m x; "
+             "git -C new config core.fsmonitor '" MARK "; false'; git add -A; {then}"},
     {.id = "G19",
      .what = "a link for a folder while the work is brought home",
      .word = "exchange:{gitdir}/refs {host}",
@@ -232,6 +248,14 @@ static const struct escape_row rows[] = {
     {.id = "G24c", .what = "the person's profile", .word = "append:{home}/.profile", ABSENT},
     {.id = "G24d", .what = "the person's git settings", .word = "append:{home}/.gitconfig", ABSENT},
     {.id = "G24e", .what = "who may log in", .word = "append:{home}/.ssh/authorized_keys", ABSENT},
+    PLANT("G24f", "another shell's start-up", ".zshrc"),
+    PLANT("G24g", "a service of the person's session", ".config/systemd/user/evil.service"),
+    PLANT("G24h", "a program of the next login", ".config/autostart/evil.desktop"),
+    PLANT("G24i", "the editor's settings", ".config/Code/User/settings.json"),
+    PLANT("G24j", "the agent's settings", ".claude/settings.json"),
+    PLANT("G24k", "another agent's settings", ".codex/config.toml"),
+    PLANT("G24l", "a program for the person's PATH", ".local/bin/git"),
+    PLANT("G24m", "a tool's settings above the checkout", ".mcp.json"),
     {.id = "G04",
      .what = "the repository's config for a worktree",
      .word = "plant:{repo}/.git/config.worktree",
@@ -253,10 +277,15 @@ static const struct escape_row rows[] = {
     {.id = "G20c", .what = "a new tag", .word = "plant:{repo}/.git/refs/tags/v9", PLANTED},
     {.id = "G20d", .what = "where HEAD is", .word = "append:{repo}/.git/HEAD", ABSENT},
     {.id = "G20e", .what = "the person's index", .word = "append:{repo}/.git/index", ABSENT},
-    {.id = "L04",
+    {.id = "L04a",
      .what = "a lock on the person's index",
      .word = "plant:{repo}/.git/index.lock",
      PLANTED},
+    {.id = "L04b",
+     .what = "a lock on the refs of all",
+     .word = "plant:{repo}/.git/packed-refs.lock",
+     PLANTED},
+    {.id = "L04c", .what = "the stash of all", .word = "plant:{repo}/.git/refs/stash", PLANTED},
     {.id = "G01", .what = "the repository's config", .word = "append:{repo}/.git/config", ABSENT},
     {.id = "G21a",
      .what = "cut a pack of the repository short",
@@ -271,7 +300,7 @@ static const struct escape_row rows[] = {
      .what = "which worktree the entry is of",
      .word = "append:{entry}/gitdir",
      ABSENT},
-    {.id = "G12", .what = "the person's own checkout", .word = "append:{repo}/two", ABSENT},
+    {.id = "G20f", .what = "the person's own checkout", .word = "append:{repo}/two", ABSENT},
     {.id = "G05", .what = "the worktree's .git", .word = "append:{tree}/.git", READ_ONLY},
     {.id = "G06a",
      .what = "move the worktree's .git away",
@@ -293,6 +322,14 @@ static const struct escape_row rows[] = {
     {.id = "L01f",
      .what = "the log of a sibling attempt",
      .word = "append:{attempts}/1.2/log",
+     ABSENT},
+    {.id = "L01h",
+     .what = "the private home of a sibling attempt",
+     .word = "list:{attempts}/1.2/home",
+     ABSENT},
+    {.id = "L01i",
+     .what = "the worktree of a sibling attempt",
+     .word = "append:{attempts}/1.2/tree/file",
      ABSENT},
     {.id = "L01g", .what = "the base that attempts share", .word = "list:{bases}", ABSENT},
     {.id = "G27b",

@@ -17,8 +17,9 @@ enum { SCRIPT_TIMEOUT_MS = 20000 };
 static const char make_script[] =
     "set -e\n"
     "umask 022\n"
-    "mkdir -p home/.ssh home/.config/headgate bases attempts/1.1/home attempts/1.2/git run\n"
-    "echo '[core]' | tee attempts/1.2/git/config attempts/1.2/log home/.config/headgate/config "
+    "mkdir -p home/.ssh home/.config/headgate bases attempts/1.1/home attempts/1.2/git "
+    "attempts/1.2/home attempts/1.2/tree run\n"
+    "echo '[core]' | tee attempts/1.2/git/config attempts/1.2/log attempts/1.2/tree/file home/.config/headgate/config "
     ">home/.profile\n"
     "for f in .bashrc .gitconfig .profile .ssh/id_ed25519 .ssh/authorized_keys; do\n"
     "    echo '# of the person' >home/$f; done\n"
@@ -29,6 +30,8 @@ static const char make_script[] =
     "mkdir src\n"
     "echo one >src/one.c\n"
     "echo two >two\n"
+    "echo precious >../home/precious\n"
+    "ln ../home/precious linked\n"
     "git add .\n"
     "git commit -q -m First\n"
     "git branch other\n"
@@ -44,6 +47,7 @@ static const char make_script[] =
 
 /* After the worktree was made: what is not the attempt's own is open to the account. */
 static const char open_script[] = "chmod -R a+rwX repo home attempts/1.1/tree attempts/1.2\n"
+                                  "chmod 777 home\n"
                                   "chmod 777 attempts/1.1\n"
                                   "chmod 711 attempts run\n"
                                   "chmod 755 bases\n"

@@ -36,7 +36,14 @@ bool escape_world_box(struct escape_try *t, struct box_spec *spec, struct err *e
 /* Run a shell script on the host in a folder, as whoever runs the suite. */
 bool escape_world_sh(const char *folder, const char *script, struct err *err) WARN_UNUSED;
 
-/* The rows, and their stages (escape_git.c). */
-extern const struct escape_rows escape_git;
+/* Set {here}, the worktree or for a control on the host the plain clone, and {then}, what anybody
+ * does with git in the latter. */
+void escape_name_place(struct escape_try *t);
+/* Of a word "plant:PATH": "not outside", or "planted" when the host has the file then. */
+bool escape_planted(struct escape_try *t, char **ret_outcome, struct err *err);
+
+/* The rows, and their stages: git and files (escape_git.c), and what the rest of Headgate does with
+ * what comes out of a box (escape_home.c). */
+extern const struct escape_rows escape_git, escape_home;
 
 #endif

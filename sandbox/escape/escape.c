@@ -128,10 +128,10 @@ static bool is_held(const struct escape_row *row, const struct escape_scene *sce
     return strcmp(held, outcome) == 0 || strv_has(&words, outcome);
 }
 
-/* A refusal of another kind is one too. */
+/* A refusal of another kind is one too, and a script that did not work proves nothing. */
 static bool is_refusal(const char *outcome)
 {
-    return strcmp(outcome, "EPERM") == 0 || strcmp(outcome, "EACCES") == 0 ||
+    return strcmp(outcome, "ECANCELED") == 0 || strcmp(outcome, "EPERM") == 0 || strcmp(outcome, "EACCES") == 0 ||
            strcmp(outcome, "EROFS") == 0;
 }
 

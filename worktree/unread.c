@@ -1,0 +1,147 @@
+#include "worktree/unread.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+
+enum { DEPTH = 256, FILES_MAX = 5000000, LISTED_MAX = 200 };
+
+/* One file; all that are worth counting; in the git folder beside objects. */
+#define LARGE_BYTES (INT64_C(1) << 30)
+#define ALL_BYTES (INT64_C(16) << 30)
+#define COUNTED_BYTES (INT64_C(16) << 20)
+#define GIT_FILE_BYTES (INT64_C(256) << 20)
+
+struct walk {
+    struct unread *found;
+    bool is_gitdir;
+    int64_t files, bytes;
+    struct buf path; /* of the folder that is walked, "" or with a slash at its end */
+};
+
+void unread_release(struct unread *u)
+{
+    strv_release(&u->special);
+    strv_release(&u->large);
+}
+
+/* How an overlay notes that a file of the base is gone (kernel overlayfs.rst). */
+static bool is_whiteout(const struct stat *st)
+{
+    return S_ISCHR(st->st_mode) && st->st_rdev == 0;
+}
+
+/* Below the folder of objects of the git folder or of a submodule's in it: sizes are the packs'. */
+static bool is_among_objects(const struct walk *w)
+{
+    return w->is_gitdir && (strncmp(w->path.ptr, "objects/", strlen("objects/")) == 0 ||
+                            strstr(w->path.ptr, "/objects/"));
+}
+
+static bool is_large(struct walk *w, int64_t bytes)
+{
+    if (w->is_gitdir)
+        return bytes > GIT_FILE_BYTES && !is_among_objects(w);
+    if (bytes < COUNTED_BYTES)
+        return false;
+    if (bytes > LARGE_BYTES || bytes > ALL_BYTES - w->bytes)
+        return true;
+    w->bytes += bytes;
+    return false;
+}
+
+static void note(struct strv *list, const struct walk *w, const char *name)
+{
+    if (list->n < LISTED_MAX)
+        strv_pushf(list, "%s%s", w->path.ptr, name);
+}
+
+static bool walk(struct walk *w, int dirfd, int depth, struct err *err);
+
+static bool enter(struct walk *w, int dirfd, const char *name, int depth, struct err *err)
+{
+    size_t len = w->path.len;
+    AUTO_FD int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || depth > DEPTH)
+        return true;
+    buf_addf(&w->path, "%s/", name);
+    bool ok = walk(w, fd, depth + 1, err);
+    w->path.len = len;
+    w->path.ptr[len] = '\0';
+    return ok;
+}
+
+static bool look(struct walk *w, int dirfd, const struct dirent *e, int depth, struct err *err)
+{
+    struct stat st;
+    bool is_plain_object = e->d_type == DT_REG && is_among_objects(w);
+    if (is_plain_object || e->d_type == DT_LNK ||
+        fstatat(dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return true;
+    if (S_ISDIR(st.st_mode))
+        return enter(w, dirfd, e->d_name, depth, err);
+    if (S_ISREG(st.st_mode) ? is_large(w, st.st_size) : !S_ISLNK(st.st_mode) && !is_whiteout(&st))
+        note(S_ISREG(st.st_mode) ? &w->found->large : &w->found->special, w, e->d_name);
+    return true;
+}
+
+static bool walk(struct walk *w, int dirfd, int depth, struct err *err)
+{
+    int copy = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);
+    AUTO_DIR DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    if (!dir)
+        return err_sys(err, errno, "cannot list %s", w->path.ptr);
+    for (const struct dirent *e; (e = readdir(dir));) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            (!w->is_gitdir && strcmp(e->d_name, ".git") == 0 && w->path.len == 0))
+            continue;
+        if (++w->files > FILES_MAX)
+            return err_set(err, ERR_LIMIT, "there are more than %d files", FILES_MAX);
+        if (!look(w, dirfd, e, depth, err))
+            return false;
+    }
+    return true;
+}
+
+static bool walk_folder(struct walk *w, const char *path, struct err *err)
+{
+    AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT || errno == EACCES || err_sys(err, errno, "cannot open %s", path);
+    bool ok = walk(w, fd, 0, err) || err_prefix(err, "cannot look through %s", path);
+    buf_release(&w->path);
+    return ok;
+}
+
+bool unread_find(struct unread *ret, const struct wt_attempt *a, struct err *err)
+{
+    struct walk w = {.found = ret, .path = BUF_INIT};
+    return walk_folder(&w, a->upper ? a->upper : a->tree, err);
+}
+
+bool unread_check_gitdir(const struct wt_attempt *a, struct err *err)
+{
+    AUTO_UNREAD struct unread found = UNREAD_INIT;
+    struct walk w = {.found = &found, .is_gitdir = true, .path = BUF_INIT};
+    if (!walk_folder(&w, a->gitdir, err))
+        return false;
+    const struct strv *list = found.special.n > 0 ? &found.special : &found.large;
+    if (list->n == 0)
+        return true;
+    AUTO_FREE char *shown = text_clean(list->v[0]);
+    return err_set(err, ERR_FAILED,
+                   "the attempt's git folder %s holds %s where git reads: %s; remove it there, then "
+                   "harvest again",
+                   a->gitdir,
+                   list == &found.large ? "a file of a size that nobody needs"
+                                        : "a pipe, a socket or a device",
+                   shown);
+}
