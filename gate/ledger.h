@@ -131,8 +131,8 @@ struct ledger_log_filter {
     const char *attempt; /* "3.2", or "3" for all of a run */
     const char *agent, *tool, *state;
     const char *kinds;   /* of rows, each between commas: ",net,refs," */
-    const char *text; /* anywhere in the body, upper and lower case of ASCII as one */
-    int64_t since_ms, after;
+    const char *text; /* anywhere in the row or its call's request, case of ASCII ignored */
+    int64_t since_ms, until_ms, after;
     int64_t limit; /* the newest so many; 0: 1000 */
 };
 /* Array as of ledger_log_list. */
@@ -143,6 +143,11 @@ bool ledger_log_find(json_t **ret, struct db *db, const struct ledger_log_filter
  * chain whole and tells nothing of them. */
 bool ledger_log_export(json_t **ret, struct db *db, int64_t run, int64_t after, int64_t limit,
                        struct err *err) WARN_UNUSED;
+/* Array of {call,attempt,local,request}, of a run (0: all), numbered above `after`, at most limit. With
+ * them each digest in the log can be computed again. *ret_last: the number of the last; after where
+ * there is none. */
+bool ledger_call_export(json_t **ret, int64_t *ret_last, struct db *db, int64_t run, int64_t after,
+                        int64_t limit, struct err *err) WARN_UNUSED;
 /* The hash of a row, as stored. */
 void ledger_log_hash(char ret[DIGEST_HEX_SIZE], const char *prev, int64_t seq, int64_t at_ms,
                      const char *kind, const char *body);

@@ -55,13 +55,25 @@ bool ledger_log_list(json_t **ret, struct db *db, int64_t after, int64_t limit, 
 /* A body that is no JSON has no members, and does not end the query. */
 #define MEMBER(name) "(CASE WHEN json_valid(body) THEN json_extract(body, '$." name "') END)"
 
+/* As the text stands inside a JSON string, which all that is searched is. */
+static void add_escaped(struct buf *out, const char *text)
+{
+    AUTO_JSON json_t *value = jx_bytes(text, strlen(text));
+    AUTO_BUF struct buf quoted = BUF_INIT;
+    jx_dump(&quoted, value);
+    buf_add(out, quoted.ptr + 1, quoted.len - 2);
+}
+
 bool ledger_log_find(json_t **ret, struct db *db, const struct ledger_log_filter *f,
                      struct err *err)
 {
     struct db_stmt *s;
+    AUTO_BUF struct buf text = BUF_INIT;
+    if (f->text)
+        add_escaped(&text, f->text);
     if (!db_stmt(&s, db,
                  "SELECT * FROM (SELECT seq, at_ms, kind, body, hash FROM log WHERE seq > ?1"
-                 " AND at_ms >= ?2"
+                 " AND at_ms >= ?2 AND (?10 = 0 OR at_ms <= ?10)"
                  " AND (?9 IS NULL OR instr(?9, ',' || kind || ','))"
                  " AND (?3 IS NULL OR " MEMBER("attempt") " = ?3"
                  "  OR substr(" MEMBER("attempt") ", 1, length(?3) + 1) = ?3 || '.'"
@@ -69,7 +81,9 @@ bool ledger_log_find(json_t **ret, struct db *db, const struct ledger_log_filter
                  " AND (?4 IS NULL OR " MEMBER("agent") " = ?4)"
                  " AND (?5 IS NULL OR " MEMBER("tool") " = ?5)"
                  " AND (?6 IS NULL OR " MEMBER("state") " = ?6)"
-                 " AND (?7 IS NULL OR instr(lower(body), lower(?7)) OR instr(kind, ?7))"
+                 " AND (?7 IS NULL OR instr(lower(body), lower(?7)) OR instr(kind, ?7)"
+                 "  OR EXISTS (SELECT 1 FROM call WHERE id = CAST(substr(" MEMBER("call") ", 2)"
+                 "   AS INTEGER) AND instr(lower(request), lower(?7))))"
                  " ORDER BY seq DESC LIMIT ?8) ORDER BY seq",
                  err))
         return false;
@@ -79,9 +93,10 @@ bool ledger_log_find(json_t **ret, struct db *db, const struct ledger_log_filter
     db_bind_text(s, 4, f->agent);
     db_bind_text(s, 5, f->tool);
     db_bind_text(s, 6, f->state);
-    db_bind_text(s, 7, f->text);
+    db_bind_text(s, 7, f->text ? text.ptr : NULL);
     db_bind_int(s, 8, f->limit > 0 ? f->limit : LIST_DEFAULT);
     db_bind_text(s, 9, f->kinds);
+    db_bind_int(s, 10, f->until_ms);
     return collect(ret, s, log_row, err);
 }
 
@@ -114,4 +129,45 @@ bool ledger_log_export(json_t **ret, struct db *db, int64_t run, int64_t after, 
     db_bind_int(s, 2, after);
     db_bind_int(s, 3, limit > 0 ? limit : LIST_DEFAULT);
     return collect(ret, s, export_row, err);
+}
+
+static json_t *call_row(const struct ledger_call *call)
+{
+    AUTO_FREE char *name = xasprintf("c%lld", (long long)call->id);
+    json_t *row = json_object();
+    jx_set_str(row, "call", name);
+    jx_set(row, "attempt", ledger_row_text(call->attempt));
+    jx_set_int(row, "local", call->local);
+    jx_set(row, "request", call_request_json(&call->request));
+    return row;
+}
+
+bool ledger_call_export(json_t **ret, int64_t *ret_last, struct db *db, int64_t run, int64_t after,
+                        int64_t limit, struct err *err)
+{
+    struct db_stmt *s;
+    AUTO_JSON json_t *rows = json_array();
+    bool has_row = true, ok = true;
+    if (!db_stmt(&s, db,
+                 "SELECT " LEDGER_CALL_COLUMNS " FROM call WHERE id > ?2"
+                 " AND (?1 = 0 OR attempt LIKE ?1 || '.%') ORDER BY id LIMIT ?3",
+                 err))
+        return false;
+    db_bind_int(s, 1, run);
+    db_bind_int(s, 2, after);
+    db_bind_int(s, 3, limit > 0 ? limit : LIST_DEFAULT);
+    while (ok && has_row) {
+        AUTO_LEDGER_CALL struct ledger_call call = LEDGER_CALL_INIT;
+        ok = db_step(s, &has_row, err) && (!has_row || ledger_row_read(&call, s, err));
+        if (!ok || !has_row)
+            break;
+        json_array_append_new(rows, call_row(&call));
+        after = call.id;
+    }
+    db_reset(s);
+    if (!ok)
+        return false;
+    *ret_last = after;
+    *ret = steal_json(&rows);
+    return true;
 }

@@ -20,7 +20,7 @@ enum {
 
 struct log_options {
     bool json;
-    int64_t after, limit, since_ms;
+    int64_t after, limit, since_ms, until_ms;
     const char *agent, *tool, *state, *text, *export;
 };
 
@@ -39,6 +39,8 @@ static json_t *log_request(const struct log_options *o, const struct cmd_args *a
             jx_set_str(request, members[i].key, members[i].value);
     if (o->since_ms > 0)
         jx_set_int(request, "since_ms", clock_unix_ms() - o->since_ms);
+    if (o->until_ms > 0)
+        jx_set_int(request, "until_ms", clock_unix_ms() - o->until_ms);
     jx_set_int(request, "after", o->after > 0 ? o->after : 0);
     jx_set_bool(request, "newest", o->after < 0);
     jx_set_int(request, "limit", o->limit);
@@ -52,7 +54,30 @@ static void add_line(struct buf *out, json_t *line)
     buf_addch(out, '\n');
 }
 
-/* Append all rows, page by page, and the end. */
+/* Append what was asked in each call, page by page: what the digests of the rows are of. */
+static bool export_calls(struct buf *out, struct client *c, int64_t run, struct err *err)
+{
+    for (int64_t after = 0;;) {
+        AUTO_JSON json_t *result = NULL;
+        json_t *request = json_object();
+        jx_set_int(request, "run", run);
+        jx_set_int(request, "after", after);
+        if (!client_call(&result, c, "gate.export_calls", request, err))
+            return false;
+        const json_t *calls = jx_arr(result, "calls");
+        size_t i;
+        json_t *call;
+        json_array_foreach(calls, i, call)
+        {
+            add_line(out, json_incref(call));
+        }
+        if (json_array_size(calls) == 0)
+            return true;
+        after = jx_int(result, "last", INT64_MAX);
+    }
+}
+
+/* Append all rows, page by page, the calls and the end. */
 static bool export_rows(struct buf *out, int64_t run, struct err *err)
 {
     AUTO_CLIENT struct client c = CLIENT_INIT;
@@ -61,7 +86,7 @@ static bool export_rows(struct buf *out, int64_t run, struct err *err)
     size_t n = LOG_ROWS_MAX;
     if (!client_open(&c, err))
         return false;
-    add_line(out, json_pack("{s:s, s:i, s:I}", "log", "headgate", "v", 1, "run", (json_int_t)run));
+    add_line(out, json_pack("{s:s, s:i, s:I}", "log", "headgate", "v", 2, "run", (json_int_t)run));
     while (n > 0) {
         AUTO_JSON json_t *result = NULL;
         json_t *request = json_object();
@@ -81,6 +106,8 @@ static bool export_rows(struct buf *out, int64_t run, struct err *err)
         free(tail);
         tail = xstrdup(jx_str(last, "hash", ""));
     }
+    if (!export_calls(out, &c, run, err))
+        return false;
     add_line(out, json_pack("{s:b, s:I, s:s}", "end", 1, "rows", (json_int_t)after, "tail", tail));
     return true;
 }
@@ -111,7 +138,9 @@ static bool print_log(char **argv, struct err *err)
         {0, "state", OPT_STRING, &o.state, "S",
          "pending, approved, denied, expired, orphaned or consumed", 0, 0},
         {0, "since", OPT_DURATION, &o.since_ms, "TIME", "no older than, like 2h", 0, 0},
-        {0, "text", OPT_STRING, &o.text, "TEXT", "rows that hold this text", 0, 0},
+        {0, "until", OPT_DURATION, &o.until_ms, "TIME", "no younger than, like 10m", 0, 0},
+        {0, "text", OPT_STRING, &o.text, "TEXT",
+         "rows that hold this text, in their call's arguments too", 0, 0},
         {0, "export", OPT_STRING, &o.export, "FILE|-",
          "write all rows (of a run: those of others as hashes alone) as a file that verifies", 0,
          0},
@@ -174,12 +203,15 @@ static bool verify_file(json_t **ret, const char *path, struct err *err)
     __attribute__((cleanup(log_check_release))) struct log_check check;
     AUTO_BUF struct buf bytes = BUF_INIT;
     log_check_init(&check);
-    if (!fs_read_file(&bytes, AT_FDCWD, path, EXPORT_BYTES, err))
-        return false;
+    if (!fs_read_file(&bytes, AT_FDCWD, path, EXPORT_BYTES, err)) {
+        err->code = ERR_USAGE;
+        return err_prefix(err, "cannot read the exported log");
+    }
     bool ok = log_check_text(&check, bytes.ptr, bytes.len);
     json_t *result = json_object();
     jx_set_bool(result, "ok", ok);
     jx_set_int(result, "rows", check.rows);
+    jx_set_int(result, "calls", check.calls);
     jx_set_str(result, "tail", check.tail);
     if (!ok)
         jx_set(result, "bad",
@@ -194,15 +226,20 @@ static bool verify(int *ret_status, char **argv, struct err *err)
     bool json = false;
     const char *file = NULL;
     const struct opt table[] = {
-        {0, "file", OPT_STRING, &file, "FILE", "check an exported log instead", 0, 0},
+        {0, "file", OPT_STRING, &file, "FILE", "the same as FILE", 0, 0},
         {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_JSON json_t *result = NULL;
     AUTO_BUF struct buf text = BUF_INIT;
     struct print p;
-    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 0, err) ||
-        !(file ? verify_file(&result, file, err) : client_ask(&result, "gate.verify", NULL, err)))
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 1, err))
+        return false;
+    if (args.operands.n && file)
+        return cmd_usage(argv[0], "one file at a time", err);
+    if (args.operands.n)
+        file = args.operands.v[0];
+    if (!(file ? verify_file(&result, file, err) : client_ask(&result, "gate.verify", NULL, err)))
         return false;
     *ret_status = jx_bool(result, "ok", false) ? 0 : 1;
     if (json)

@@ -7,11 +7,12 @@
 
 void log_check_init(struct log_check *c)
 {
-    *c = (struct log_check){.why = BUF_INIT};
+    *c = (struct log_check){.digests = json_object(), .why = BUF_INIT};
 }
 
 void log_check_release(struct log_check *c)
 {
+    json_decref(c->digests);
     buf_release(&c->why);
 }
 
@@ -19,6 +20,18 @@ static bool bad(struct log_check *c, const char *why)
 {
     buf_adds(&c->why, why);
     return false;
+}
+
+/* Keep the digest that the row names for its call. */
+static void keep_digest(struct log_check *c, const char *text)
+{
+    AUTO_JSON json_t *body = NULL;
+    struct err ignored = ERR_INIT;
+    if (!jx_parse(&body, text, strlen(text), &ignored))
+        return;
+    const char *call = jx_str(body, "call", NULL), *digest = jx_str(body, "digest", NULL);
+    if (call && digest)
+        jx_set_str(c->digests, call, digest);
 }
 
 static bool check_row(struct log_check *c, const json_t *row)
@@ -37,25 +50,50 @@ static bool check_row(struct log_check *c, const json_t *row)
         ledger_log_hash(own, prev, seq, jx_int(row, "at_ms", 0), jx_str(row, "kind", ""), body);
         if (strcmp(own, hash) != 0)
             return bad(c, "it was changed");
+        keep_digest(c, body);
     }
     memcpy(c->tail, hash, DIGEST_HEX_SIZE);
     c->rows++;
     return true;
 }
 
+/* A call's request must be what its rows have the digest of. */
+static bool check_call(struct log_check *c, const json_t *line)
+{
+    AUTO_CALL_REQUEST struct call_request request = CALL_REQUEST_INIT;
+    struct err err = ERR_INIT;
+    char own[DIGEST_HEX_SIZE];
+    const char *name = jx_str(line, "call", "");
+    const char *digest = jx_str(c->digests, name, NULL);
+    if (!digest)
+        return bad(c, "no row is of this call, or it comes twice");
+    if (!call_request_from_json(&request, jx_obj(line, "request"), &err))
+        return bad(c, "the call's request cannot be read");
+    call_digest(own, jx_str(line, "attempt", ""), jx_int(line, "local", 0), &request);
+    if (strcmp(own, digest) != 0)
+        return bad(c, "the call's request is not the one that the log names");
+    json_object_del(c->digests, name);
+    c->calls++;
+    return true;
+}
+
 static bool check_line(struct log_check *c, const json_t *line, bool is_first)
 {
     if (is_first)
-        return strcmp(jx_str(line, "log", ""), "headgate") == 0 && jx_int(line, "v", 0) == 1
+        return strcmp(jx_str(line, "log", ""), "headgate") == 0 && jx_int(line, "v", 0) == 2
                    ? true
                    : bad(c, "this is no exported log");
     if (c->has_end)
         return bad(c, "there is something behind the end");
+    if (json_object_get(line, "call"))
+        return check_call(c, line);
     if (!jx_bool(line, "end", false))
         return check_row(c, line);
     c->has_end = true;
     if (jx_int(line, "rows", -1) != c->rows || strcmp(jx_str(line, "tail", ""), c->tail) != 0)
         return bad(c, "rows are missing before the end");
+    if (json_object_size(c->digests) > 0)
+        return bad(c, "calls are missing before the end");
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include "runner/base/clock.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
+#include "runner/cmd/print_calls.h"
 
 enum { HASH_SHORT = 12 };
 
@@ -17,31 +18,60 @@ static void time_cell(struct print_table *t, int64_t at_ms)
     print_table_cell(t, PRINT_DIM, text.ptr);
 }
 
+/* What happened to a call: who, what it would do, and the words with it. */
+static void add_call_row(struct buf *out, const json_t *row)
+{
+    enum { DOES_COLUMNS = 80 };
+    const json_t *body = jx_obj(row, "body");
+    const char *by = jx_str(body, "decided_by", ""), *reason = jx_str(body, "reason", "");
+    const char *why = jx_str(body, "why", ""), *sub = jx_str(body, "subagent", "");
+    AUTO_BUF struct buf does = BUF_INIT;
+    buf_addf(out, "%s %s", jx_str(body, "call", "?"), jx_str(body, "attempt", "?"));
+    if (*sub)
+        buf_addf(out, " > %s", sub);
+    if (*by)
+        buf_addf(out, " by %s", by);
+    if (*why)
+        buf_addf(out, " (%s)", why);
+    buf_adds(out, ": ");
+    if (jx_obj(row, "does"))
+        print_call_line(&does, jx_obj(row, "does"));
+    text_add_brief(out, does.ptr, DOES_COLUMNS);
+    if (*reason)
+        buf_addf(out, " (%s)", reason);
+}
+
 void print_gate_log(struct buf *out, const struct print *p, const json_t *rows)
 {
     static const char *const headers[] = {"SEQ", "TIME", "HASH", "KIND", "WHAT"};
+    enum { COLUMNS_ELSEWHERE = 240 };
     AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
+    struct print bounded = *p;
     size_t i;
     const json_t *row;
     if (json_array_size(rows) == 0) {
         buf_adds(out, "the log has no such rows\n");
         return;
     }
+    if (bounded.columns == 0)
+        bounded.columns = COLUMNS_ELSEWHERE;
     print_table_init(&t, headers, ARRAY_LEN(headers));
     json_array_foreach(rows, i, row)
     {
-        AUTO_BUF struct buf body = BUF_INIT;
+        AUTO_BUF struct buf what = BUF_INIT;
         AUTO_FREE char *hash =
             xstrndup(jx_str(row, "hash", ""), strnlen(jx_str(row, "hash", ""), HASH_SHORT));
-        if (json_object_get(row, "body"))
-            jx_dump(&body, json_object_get(row, "body"));
+        if (jx_str(jx_obj(row, "body"), "call", NULL))
+            add_call_row(&what, row);
+        else if (json_object_get(row, "body"))
+            jx_dump(&what, json_object_get(row, "body"));
         print_table_int(&t, jx_int(row, "seq", 0));
         time_cell(&t, jx_int(row, "at_ms", 0));
         print_table_cell(&t, PRINT_DIM, hash);
         print_table_cell(&t, PRINT_BOLD, jx_str(row, "kind", "?"));
-        print_table_cell(&t, PRINT_PLAIN, body.ptr);
+        print_table_cell(&t, PRINT_PLAIN, what.ptr);
     }
-    print_table_add(out, p, &t);
+    print_table_add(out, &bounded, &t);
 }
 
 static void add_counts(struct buf *out, const struct print *p, const json_t *object, int indent)

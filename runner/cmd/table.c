@@ -39,7 +39,7 @@ static const struct command gate_commands[] = {
     {"watch", cmd_gate_watch, "print calls as they come and are decided", "[--json] [--all] [RUN]",
      NULL, NULL},
     {"stats", cmd_gate_stats, "count calls and decisions", "[--json]", NULL, NULL},
-    {"verify", cmd_gate_verify, "check the chain of the log", "[--file FILE] [--json]", NULL, NULL},
+    {"verify", cmd_gate_verify, "check the chain of the log, or of an exported file", "[FILE] [--json]", NULL, NULL},
     {"rule", NULL, "add, list, try and remove rules", "add|ls|rm|try|import|export", rule_commands,
      "ls"},
     {NULL, NULL, NULL, NULL, NULL, NULL},

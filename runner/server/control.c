@@ -47,6 +47,7 @@ static const struct op {
     {"rule.rm", op_rule_rm},
     {"gate.log", op_gate_log},
     {"gate.export", op_gate_export},
+    {"gate.export_calls", op_gate_export_calls},
     {"gate.verify", op_gate_verify},
     {"gate.stats", op_gate_stats},
 };

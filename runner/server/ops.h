@@ -61,6 +61,7 @@ void op_rule_rm(struct request *r);
 /* ops_gate.c */
 void op_gate_log(struct request *r);
 void op_gate_export(struct request *r);
+void op_gate_export_calls(struct request *r);
 void op_gate_verify(struct request *r);
 
 #endif

@@ -5,8 +5,37 @@
 
 #include "gate/ledger.h"
 #include "runner/server/ops.h"
+#include "runner/server/view.h"
 
-enum { LOG_ROWS = 500, LOG_ROWS_MAX = 5000 };
+/* Each request may be as long as a call is allowed to be. */
+enum { LOG_ROWS = 500, LOG_ROWS_MAX = 5000, EXPORT_CALLS = 20 };
+
+/* For people: what the row's call would do, as `tool`, `args` and `worktree`, long arguments cut. */
+static void add_calls(json_t *rows, struct db *db)
+{
+    AUTO_JSON json_t *calls = json_array();
+    AUTO_JSON json_t *owners = json_array();
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        const char *name = jx_str(jx_obj(row, "body"), "call", "");
+        AUTO_LEDGER_CALL struct ledger_call call = LEDGER_CALL_INIT;
+        struct err ignored = ERR_INIT;
+        if (name[0] != 'c' || !ledger_get(&call, db, strtoll(name + 1, NULL, 10), &ignored))
+            continue;
+        json_array_append_new(calls, ledger_call_json(&call));
+        json_array_append(owners, row);
+    }
+    view_cut_calls(calls);
+    json_array_foreach(owners, i, row)
+    {
+        const json_t *call = json_array_get(calls, i);
+        jx_set(row, "does", json_pack("{s:O, s:O, s:O}", "tool", json_object_get(call, "tool"), "args",
+                                      json_object_get(call, "args"), "worktree",
+                                      json_object_get(call, "worktree")));
+    }
+}
 
 void op_gate_log(struct request *r)
 {
@@ -22,15 +51,32 @@ void op_gate_log(struct request *r)
         .state = jx_str(r->body, "state", NULL),
         .text = jx_str(r->body, "text", NULL),
         .since_ms = jx_int(r->body, "since_ms", 0),
+        .until_ms = jx_int(r->body, "until_ms", 0),
         .after = jx_int(r->body, "after", 0),
         .limit = limit,
     };
     bool is_all = jx_bool(r->body, "newest", false) || filter.attempt || filter.agent ||
-                  filter.tool || filter.state || filter.text || filter.since_ms;
+                  filter.tool || filter.state || filter.text || filter.since_ms || filter.until_ms;
     bool ok = is_all ? ledger_log_find(&rows, r->server->db, &filter, &err)
                      : ledger_log_list(&rows, r->server->db, filter.after, limit, &err);
-    if (ok)
+    if (ok) {
+        add_calls(rows, r->server->db);
         request_answer(r, json_pack("{s:o}", "rows", rows));
+    } else {
+        request_fail(r, &err);
+    }
+}
+
+void op_gate_export_calls(struct request *r)
+{
+    struct err err = ERR_INIT;
+    json_t *calls;
+    int64_t last, limit = jx_int(r->body, "limit", EXPORT_CALLS);
+    if (limit <= 0 || limit > EXPORT_CALLS)
+        limit = EXPORT_CALLS;
+    if (ledger_call_export(&calls, &last, r->server->db, jx_int(r->body, "run", 0),
+                           jx_int(r->body, "after", 0), limit, &err))
+        request_answer(r, json_pack("{s:o, s:I}", "calls", calls, "last", (json_int_t)last));
     else
         request_fail(r, &err);
 }

@@ -324,7 +324,10 @@ static void prints_the_gate(void **state)
 {
     (void)state;
     AUTO_JSON json_t *rows = parse("[{\"seq\":1,\"at_ms\":1000,\"hash\":\"0123456789abcdef\","
-                                   "\"kind\":\"asked\",\"body\":{\"call\":\"c1\"}}]");
+                                   "\"kind\":\"asked\",\"body\":{\"call\":\"c1\",\"attempt\":\"3.1\",\"decided_by\":\"ann\","
+                                   "\"why\":\"person\",\"reason\":\"fine\"},\"does\":{\"tool\":\"Bash\","
+                                   "\"args\":{\"command\":\"ls -l\"}}},{\"seq\":2,\"at_ms\":2000,"
+                                   "\"hash\":\"ab\",\"kind\":\"net\",\"body\":{\"host\":\"h\"}}]");
     AUTO_JSON json_t *rules =
         parse("[{\"id\":4,\"text\":\"allow command git status\",\"by\":\"ann\","
               "\"made_ms\":1000,\"count\":0,\"last_used_ms\":0}]");
@@ -337,7 +340,8 @@ static void prints_the_gate(void **state)
     print_gate_log(&log, &narrow, rows);
     assert_string_equal(log.ptr,
                         "SEQ  TIME                 HASH          KIND   WHAT\n"
-                        "1    1970-01-01 00:00:01  0123456789ab  asked  {\"call\":\"c1\"}\n");
+                        "1    1970-01-01 00:00:01  0123456789ab  asked  c1 3.1 by ann (person): Bash: ls…\n"
+                        "2    1970-01-01 00:00:02  ab            net    {\"host\":\"h\"}\n");
     print_rules(&list, &narrow, rules);
     assert_string_equal(
         list.ptr, "ID  MADE                 BY   USED  LAST USED  RULE\n"
