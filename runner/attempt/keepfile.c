@@ -92,6 +92,7 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
     jx_set_int(j, "deadline_ms",
                s->ask_ms ? s->ask_ms : config_int(b->config, "gate.deadline", attempt_ask_max_ms));
     jx_set_int(j, "patience_ms", s->ask_waits ? attempt_ask_max_ms : 0);
+    jx_set_bool(j, "freeze", config_bool(b->config, "gate.freeze", false));
     jx_set(j, "exec", exec_json(b));
     jx_set(j, "services", services_json(&s->services));
     jx_set(j, "proxy", proxy_json(b));

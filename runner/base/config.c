@@ -39,6 +39,7 @@ static const struct {
     {"gate.*.exec", VALUE_TEXT},
     {"gate.execdeadline", VALUE_INT},
     {"gate.debugger", VALUE_BOOL},
+    {"gate.freeze", VALUE_BOOL},
     {"gate.deadline", VALUE_INT},
     {"gate.outcome", VALUE_TEXT},
     {"gate.notifycommand", VALUE_TEXT},

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "runner/base/mem.h"
+#include "runner/keep/tree.h"
 
 enum {
     ACCOUNT_EVERY_MS = 500,
@@ -54,52 +55,15 @@ static int64_t account_memory(struct buf *text, pid_t pid, bool is_exact)
     return account_resident(text, pid);
 }
 
-struct account_pids {
-    pid_t *v;
-    size_t n, cap;
-};
-
-static void account_push(struct account_pids *pids, pid_t pid)
-{
-    if (pids->n == pids->cap) {
-        pids->cap = pids->cap ? pids->cap * 2 : 64;
-        pids->v = xreallocarray(pids->v, pids->cap, sizeof(pid_t));
-    }
-    pids->v[pids->n++] = pid;
-}
-
-/* Children belong to the thread that forked them, so each thread is asked. */
-static void account_add_children(struct account_pids *pids, struct buf *text, pid_t pid)
-{
-    char path[96];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    AUTO_DIR DIR *tasks = opendir(path);
-    if (!tasks)
-        return;
-    for (struct dirent *entry; (entry = readdir(tasks));) {
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(path, sizeof path, "/proc/%d/task/%.16s/children", (int)pid, entry->d_name);
-        if (!account_read(text, path))
-            continue;
-        char *next = text->ptr;
-        for (long child; (child = strtol(next, &next, 10)) > 0;)
-            account_push(pids, (pid_t)child);
-    }
-}
-
 void account_measure(struct account_usage *ret, pid_t root, bool is_exact, int64_t max_pids)
 {
     AUTO_BUF struct buf text = BUF_INIT;
-    struct account_pids pids = {0};
+    AUTO_TREE struct tree tree = TREE_INIT;
     *ret = (struct account_usage){0};
-    account_push(&pids, root);
-    for (size_t i = 0; i < pids.n && (int64_t)i < max_pids; i++) {
-        ret->memory_bytes += account_memory(&text, pids.v[i], is_exact);
-        account_add_children(&pids, &text, pids.v[i]);
-    }
-    ret->pids = (int64_t)pids.n;
-    free(pids.v);
+    tree_list(&tree, root, (size_t)max_pids);
+    for (size_t i = 0; i < tree.n; i++)
+        ret->memory_bytes += account_memory(&text, tree.v[i], is_exact);
+    ret->pids = (int64_t)tree.n;
 }
 
 static bool account_differs(int64_t now, int64_t before)

@@ -301,6 +301,7 @@ void exec_gate_init(struct exec_gate *g, uv_loop_t *loop, const struct keep_conf
     g->layer.state = LAYER_UNAVAILABLE;
     snprintf(g->layer.reason, sizeof g->layer.reason, "off (gate.exec, --exec)");
     g->calls.config = config;
+    g->keeps_waiting = true;
     g->poll.loop = loop;
     exec_log_init(&g->log, loop, records);
     exec_wait_init(&g->wait, loop, &wait_ops, g, records, config->exec_deadline_ms);
@@ -344,6 +345,7 @@ bool exec_gate_listen(struct exec_gate *g, pid_t init_pid, const struct box_msg 
     }
     snprintf(g->layer.mechanism, sizeof g->layer.mechanism, "%s, seccomp listener%s",
              exec_policy_name(g->config->exec), msg->status ? "" : " (interruptible)");
+    g->keeps_waiting = msg->status == 1;
     set_layer(g);
     if (!g->is_verified && g->config->is_exec_required)
         return err_set(err, ERR_LAYER, "execs cannot be gated: %s", g->layer.reason);

@@ -36,6 +36,7 @@ struct exec_gate {
     struct layer_status layer;        /* what is in force */
     void (*layer_changed)(void *arg); /* it is less than was told; NULL: nobody wants to know */
     void *layer_arg;
+    bool keeps_waiting;               /* a waiting exec outlives stops and signals; true without one */
     bool is_verified;                 /* what goes on is traced */
     bool has_begun;                   /* the agent has been started */
     int listener_fd, root_fd;         /* -1: none */

@@ -117,6 +117,7 @@ void keep_source_ended(struct keep_source *source)
 void keep_box_gone(struct keep *k, int status)
 {
     k->is_gone = true;
+    freeze_end(&k->freeze);
     if (!k->has_status)
         k->status = status;
     if (k->box.n_oom_kills > 0 && k->status == 128 + SIGKILL)
@@ -160,6 +161,7 @@ static void keep_close_handles(struct keep *k)
     link_close(&k->link);
     output_close(&k->output);
     box_side_close(&k->box);
+    uv_close((uv_handle_t *)&k->before_waiting, NULL);
     uv_close((uv_handle_t *)&k->sigterm, NULL);
     uv_close((uv_handle_t *)&k->sighup, NULL);
 }
@@ -251,6 +253,17 @@ static bool keep_listen(struct keep *k, struct err *err)
            err_prefix(err, "the proxy");
 }
 
+/* Calls that were decided have had their answers by now. */
+static void keep_before_waiting(uv_prepare_t *handle)
+{
+    struct keep *k = handle->data;
+    AUTO_JSON json_t *waiting = keep_waiting(k);
+    k->freeze.groups = &k->box.child.groups;
+    k->freeze.init_pid = k->box.child.pid;
+    k->freeze.may_stop = k->exec.keeps_waiting;
+    freeze_set(&k->freeze, json_array_size(waiting) > 0 && k->was_let_go);
+}
+
 static void keep_init_parts(struct keep *k)
 {
     attach_room_init(&k->room, &k->loop, &keep_attach_ops, k);
@@ -263,6 +276,11 @@ static void keep_init_parts(struct keep *k)
     stop_init(&k->stop, &k->loop, &keep_stop_ops, k);
     uv_timer_init(&k->loop, &k->linger);
     k->linger.data = k;
+    uv_prepare_init(&k->loop, &k->before_waiting);
+    k->before_waiting.data = k;
+    if (k->config.freezes)
+        uv_prepare_start(&k->before_waiting, keep_before_waiting);
+    uv_unref((uv_handle_t *)&k->before_waiting);
     for (size_t i = 0; i < ARRAY_LEN(k->sources); i++)
         k->sources[i].keep = k;
 }
@@ -301,6 +319,7 @@ static void keep_free(struct keep *k)
     net_gate_release(&k->net);
     door_release(&k->door);
     exec_gate_release(&k->exec);
+    freeze_release(&k->freeze);
     records_close(&k->records);
     keep_config_release(&k->config);
     close(k->lock_fd);

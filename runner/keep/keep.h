@@ -24,6 +24,7 @@
 #include "runner/keep/box_side.h"
 #include "runner/keep/door.h"
 #include "runner/keep/exec_gate.h"
+#include "runner/keep/freeze.h"
 #include "runner/keep/keep_config.h"
 #include "runner/keep/link.h"
 #include "runner/keep/net_gate.h"
@@ -60,9 +61,11 @@ struct keep {
     struct net_gate net;
     struct account account;
     struct stop stop;
+    struct freeze freeze;
     struct keep_source sources[2];
 
     uv_signal_t sigterm, sighup;
+    uv_prepare_t before_waiting; /* for events: freezes and thaws by what waits then */
     uv_timer_t linger; /* retries of `exited`, the minute without a server, the last second */
 
     struct layer_report report; /* of the box, once it was told */
@@ -93,6 +96,9 @@ extern const struct stop_ops keep_stop_ops;
 extern const struct link_ops keep_link_ops;
 extern const struct output_ops keep_output_ops;
 extern const struct account_ops keep_account_ops;
+
+/* [{"call","name"}] of all that waits for a person, new reference. */
+json_t *keep_waiting(const struct keep *k);
 
 /* Events of the parts, for the life cycle in keep.c. */
 void keep_source_ended(struct keep_source *source);

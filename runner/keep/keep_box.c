@@ -305,6 +305,7 @@ static bool keep_terminate(void *arg)
     struct keep *k = arg;
     struct err err = ERR_INIT;
     int ctl = box_side_ctl(&k->box);
+    freeze_end(&k->freeze); /* it cannot hear the signal else */
     if (!k->was_let_go || ctl < 0 || !box_signal(ctl, 0, SIGTERM, &err))
         return false;
     return !k->config.is_interactive || box_signal(ctl, 0, SIGHUP, &err);

@@ -76,6 +76,7 @@ static bool load_numbers(struct keep_config *c, const json_t *j, struct err *err
 {
     const json_t *limits = jx_obj(j, "limits");
     c->is_interactive = jx_bool(j, "interactive", false);
+    c->freezes = jx_bool(j, "freeze", false);
     c->has_setup = jx_bool(j, "setup", false);
     return load_side(&c->cols, j, "cols", 80, err) && load_side(&c->rows, j, "rows", 24, err) &&
            load_int(&c->memory_bytes, limits, "memory", 0, INT64_MAX, err) &&

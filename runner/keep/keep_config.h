@@ -31,6 +31,7 @@ struct keep_config {
     struct buf plan;
     char *plan_name; /* its file */
     bool has_setup;  /* a set-up command runs before the agent */
+    bool freezes;    /* it stands still while a person decides */
     bool is_interactive;
     uint16_t cols, rows;
     int64_t memory_bytes, pids, time_ms; /* 0: none */

@@ -21,6 +21,14 @@ static const char *keep_state_name(enum keep_state state)
     return "exited";
 }
 
+json_t *keep_waiting(const struct keep *k)
+{
+    json_t *waiting = door_waiting(&k->door);
+    exec_wait_list(&k->exec.wait, waiting);
+    net_gate_add_waiting(&k->net, waiting);
+    return waiting;
+}
+
 static json_t *keep_welcome(void *arg)
 {
     struct keep *k = arg;
@@ -31,10 +39,7 @@ static json_t *keep_welcome(void *arg)
     jx_set_str(welcome, "boot_id", k->id.boot_id);
     jx_set_str(welcome, "state", keep_state_name(k->state));
     jx_set_int(welcome, "epoch", door_epoch(&k->door));
-    json_t *waiting = door_waiting(&k->door);
-    exec_wait_list(&k->exec.wait, waiting);
-    net_gate_add_waiting(&k->net, waiting);
-    jx_set(welcome, "waiting", waiting);
+    jx_set(welcome, "waiting", keep_waiting(k));
     jx_set_bool(welcome, "interactive", k->config.is_interactive);
     return welcome;
 }
