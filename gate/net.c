@@ -37,11 +37,11 @@ static bool lists(const struct rule *r, const char *agent, const struct host *ho
 }
 
 bool net_may_reach(const struct policy *p, const char *agent, const struct host_address *address,
-                   uint16_t port)
+                   uint16_t port, bool is_own)
 {
     struct host host;
     host_of_address(&host, address);
-    if (host_address_class(&host.address) == HOST_PUBLIC)
+    if (!is_own && host_address_class(&host.address) == HOST_PUBLIC)
         return true;
     for (size_t i = 0; i < p->n_rules; i++)
         if (lists(&p->rules[i], agent, &host, port))
@@ -55,7 +55,7 @@ void net_judge(struct judgement *ret, const struct policy *p, const struct call_
     const struct host *host = &target->host;
     policy_judge(ret, p, call, place);
     if (ret->verdict == VERDICT_DENY || !host->is_address ||
-        net_may_reach(p, call->agent, &host->address, target->port))
+        net_may_reach(p, call->agent, &host->address, target->port, false))
         return;
     *ret = (struct judgement){.verdict = VERDICT_DENY, .why = "floor"};
     snprintf(ret->reason, sizeof(ret->reason),

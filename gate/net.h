@@ -24,10 +24,10 @@ void net_request(struct call_request *ret, const struct net_target *target, cons
 /* Judge a call made by net_request. */
 void net_judge(struct judgement *ret, const struct policy *p, const struct call_request *call,
                const struct net_target *target, const struct policy_place *place);
-/* True when a name may lead to this address: it is public, or a rule allows this very address with
- * this port. */
+/* True when a name may lead to this address: it is public and not one of this machine's (is_own), or
+ * a rule allows this very address with this port. */
 bool net_may_reach(const struct policy *p, const char *agent, const struct host_address *address,
-                   uint16_t port);
+                   uint16_t port, bool is_own);
 /* Add `allow host PATTERN` for each, as if the policy had come with them. ERR_USAGE names the one
  * that is wrong. */
 bool net_add_listed(struct policy *p, const struct strv *patterns, struct err *err) WARN_UNUSED;

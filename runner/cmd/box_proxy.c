@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "runner/base/mem.h"
+#include "runner/base/paths.h"
+#include "runner/keep/own_address.h"
 #include "runner/keep/proxy.h"
 
 struct box_proxy {
@@ -40,7 +42,7 @@ static enum proxy_verdict on_judge(void *arg, struct proxy_conn *conn,
 static bool on_may_reach(void *arg, const struct host_address *address, uint16_t port)
 {
     const struct box_proxy *p = arg;
-    return net_may_reach(&p->policy, agent, address, port);
+    return net_may_reach(&p->policy, agent, address, port, own_address_is(address));
 }
 
 static void on_gave_up(void *arg, struct proxy_conn *conn)
@@ -71,6 +73,9 @@ bool box_proxy_new(struct box_proxy **ret, const struct strv *hosts, uint16_t po
                                          .may_reach = on_may_reach,
                                          .refused = on_refused,
                                          .closed = on_closed};
+    AUTO_FREE char *resolver = paths_program("headgate-keep", err);
+    if (!resolver)
+        return false;
     struct box_proxy *p = xcalloc(1, sizeof(*p));
     p->policy.ladder = LADDER_AUTO;
     p->port = port;
@@ -79,8 +84,9 @@ bool box_proxy_new(struct box_proxy **ret, const struct strv *hosts, uint16_t po
         free(p);
         return err_sys(err, -status, "cannot make an event loop");
     }
+    proxy_init(&p->proxy, &p->loop, &ops, p, resolver);
     *ret = p;
-    return net_add_listed(&p->policy, hosts, err) && proxy_init(&p->proxy, &p->loop, &ops, p, err);
+    return net_add_listed(&p->policy, hosts, err);
 }
 
 void box_proxy_free(struct box_proxy *p)

@@ -7,7 +7,9 @@
 #include "runner/base/jx.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
+#include "runner/base/paths.h"
 #include "runner/keep/net_count.h"
+#include "runner/keep/own_address.h"
 
 enum {
     NET_FLUSH_MS = 1000,
@@ -282,7 +284,7 @@ static void net_on_gave_up(void *arg, struct proxy_conn *conn)
 static bool net_on_may_reach(void *arg, const struct host_address *address, uint16_t port)
 {
     const struct net_gate *g = arg;
-    return net_may_reach(g->policy, g->config->agent, address, port);
+    return net_may_reach(g->policy, g->config->agent, address, port, own_address_is(address));
 }
 
 static void net_on_refused(void *arg, const struct net_target *target, const char *why)
@@ -454,8 +456,10 @@ bool net_gate_init(struct net_gate *ret, uv_loop_t *loop, const struct keep_conf
                    const struct policy *policy, struct records *records, struct err *err)
 {
     *ret = (struct net_gate){.config = config, .policy = policy, .records = records};
-    if (!proxy_init(&ret->proxy, loop, &net_proxy_ops, ret, err))
+    AUTO_FREE char *resolver = paths_program("headgate-keep", err);
+    if (!resolver)
         return false;
+    proxy_init(&ret->proxy, loop, &net_proxy_ops, ret, resolver);
     uv_timer_init(loop, &ret->deadline);
     uv_timer_init(loop, &ret->flush);
     ret->deadline.data = ret;

@@ -32,11 +32,11 @@ static void proxy_on_accept(void *arg, int fd)
         proxy_conn_open(p, fd, proxy_delay_ms(p));
 }
 
-bool proxy_init(struct proxy *ret, uv_loop_t *loop, const struct proxy_ops *ops, void *arg,
-                struct err *err)
+void proxy_init(struct proxy *ret, uv_loop_t *loop, const struct proxy_ops *ops, void *arg,
+                const char *resolver)
 {
     *ret = (struct proxy){.loop = loop, .ops = ops, .arg = arg};
-    return resolver_init(&ret->resolver, loop, err);
+    resolver_init(&ret->resolver, loop, resolver);
 }
 
 bool proxy_listen(struct proxy *p, int fd, struct err *err)
@@ -57,7 +57,7 @@ void proxy_recheck(struct proxy *p, bool (*keeps)(void *arg, const struct net_ta
 {
     for (struct proxy_conn *c = p->conns; c; c = c->next) {
         bool is_allowed = c->state >= PROXY_RESOLVING && c->state <= PROXY_RELAYING;
-        if (is_allowed && !keeps(p->arg, &c->target))
+        if (is_allowed && (!keeps(p->arg, &c->target) || !proxy_conn_may_stay(c)))
             proxy_conn_close(c);
     }
 }

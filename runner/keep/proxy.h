@@ -63,8 +63,9 @@ struct proxy {
     bool is_closed;
 };
 
-bool proxy_init(struct proxy *ret, uv_loop_t *loop, const struct proxy_ops *ops, void *arg,
-                struct err *err) WARN_UNUSED;
+/* resolver: path of headgate-keep. */
+void proxy_init(struct proxy *ret, uv_loop_t *loop, const struct proxy_ops *ops, void *arg,
+                const char *resolver);
 /* Take over a listening socket. */
 bool proxy_listen(struct proxy *p, int fd, struct err *err) WARN_UNUSED;
 /* Close all connections and accept no more. Idempotent. The memory is in use until the loop ended. */
@@ -73,7 +74,8 @@ void proxy_release(struct proxy *p);
 
 /* Decide a connection that waits. */
 void proxy_answer(struct proxy_conn *conn, bool allow, const char *reason);
-/* Close every connection, made or under way, whose target is not kept. Those that wait are left. */
+/* Close every connection, made or under way, whose target is not kept or whose address may not be
+ * reached any more. Those that wait are left. */
 void proxy_recheck(struct proxy *p, bool (*keeps)(void *arg, const struct net_target *target));
 
 #endif

@@ -9,10 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 #include "runner/base/mem.h"
+#include "runner/keep/own_address.h"
 
 enum {
     PROXY_HEAD_MS = 10 * 1000, /* for a whole head, however slowly it drips */
     PROXY_CONNECT_MS = 10 * 1000,
+    PROXY_CONNECT_NEXT_MS = 3 * 1000, /* where the name has another address */
     PROXY_RESOLVE_MS = 12 * 1000,
     PROXY_LAST_MS = 2000,
     PROXY_KEEPALIVE_S = 60,
@@ -305,10 +307,12 @@ static void proxy_connect_next(struct proxy_conn *c)
         return;
     }
     c->state = PROXY_CONNECTING;
-    uv_timer_start(&c->timer, proxy_on_connect_late, PROXY_CONNECT_MS, 0);
+    bool is_last = c->next_address + 1 == c->n_addresses;
+    uv_timer_start(&c->timer, proxy_on_connect_late,
+                   is_last ? PROXY_CONNECT_MS : PROXY_CONNECT_NEXT_MS, 0);
     proxy_fill_address(&address, &c->addresses[c->next_address++], c->target.port);
     c->server = proxy_end_new(c);
-    if (uv_tcp_connect(&c->connect, &c->server->tcp, (const struct sockaddr *)&address,
+    if (uv_tcp_connect(&c->server->connect, &c->server->tcp, (const struct sockaddr *)&address,
                        proxy_on_connected) != 0)
         uv_timer_start(&c->timer, proxy_on_connect_late, 0, 0);
 }
@@ -331,12 +335,18 @@ static void proxy_take_addresses(struct proxy_conn *c, const struct host_address
         struct host host;
         host_of_address(&host, &found[0]);
         AUTO_FREE char *why =
-            xasprintf("%s leads to %s, a %s address, which is reached only when a rule lists that "
+            xasprintf("%s leads to %s, %s address, which is reached only when a rule lists that "
                       "address with its port",
-                      c->target.host.text, host.text,
-                      host_class_name(host_address_class(&host.address)));
+                      c->target.host.text, host.text, own_address_class(&host.address));
         proxy_conn_reject(c, 403, why);
     }
+}
+
+bool proxy_conn_may_stay(const struct proxy_conn *c)
+{
+    const struct proxy *p = c->proxy;
+    return c->next_address == 0 ||
+           p->ops->may_reach(p->arg, &c->addresses[c->next_address - 1], c->target.port);
 }
 
 static void proxy_on_resolved(void *arg, const struct host_address *addresses, size_t n)

@@ -26,6 +26,7 @@ enum proxy_state {
 struct proxy_end {
     struct proxy_conn *conn;
     uv_tcp_t tcp;
+    uv_connect_t connect; /* of this socket: it is told of even when the next address is tried already */
     uv_write_t write;
     uv_shutdown_t shutdown;
     struct buf out; /* being written while is_writing */
@@ -48,8 +49,7 @@ struct proxy_conn {
     struct buf in;            /* of the client, not used yet */
     struct resolve_wait *lookup;
     struct host_address addresses[RESOLVE_ADDRESSES];
-    size_t n_addresses, next_address;
-    uv_connect_t connect;
+    size_t n_addresses, next_address; /* the one before next_address is connected to */
 
     bool is_http;        /* one request and one answer, both read here */
     struct buf head;     /* the request's head as it goes out */
@@ -63,6 +63,8 @@ struct proxy_conn {
 /* proxy_conn.c */
 void proxy_conn_open(struct proxy *p, int fd, uint64_t delay_ms);
 void proxy_conn_close(struct proxy_conn *c);
+/* Its address, where it has one yet, may still be reached. */
+bool proxy_conn_may_stay(const struct proxy_conn *c);
 /* The client asked for target. */
 void proxy_conn_judge(struct proxy_conn *c);
 /* Answer in the client's protocol and end. For a tunnel that was opened already: just close. */

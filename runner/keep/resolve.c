@@ -12,7 +12,6 @@
 #include "runner/base/buf.h"
 #include "runner/base/clock.h"
 #include "runner/base/mem.h"
-#include "runner/base/paths.h"
 #include "runner/base/proc.h"
 
 enum {
@@ -243,13 +242,9 @@ void resolver_cancel(struct resolve_wait *wait)
     wait->done = NULL;
 }
 
-bool resolver_init(struct resolver *ret, uv_loop_t *loop, struct err *err)
+void resolver_init(struct resolver *ret, uv_loop_t *loop, const char *program)
 {
-    char *program = paths_program("headgate-keep", err);
-    if (!program)
-        return false;
-    *ret = (struct resolver){.loop = loop, .program = program};
-    return true;
+    *ret = (struct resolver){.loop = loop, .program = xstrdup(program)};
 }
 
 void resolver_close(struct resolver *r)

@@ -26,7 +26,8 @@ struct resolve_wait;
 /* n 0: the name has no address, or none was found in time. */
 typedef void (*resolve_fn)(void *arg, const struct host_address *addresses, size_t n);
 
-bool resolver_init(struct resolver *ret, uv_loop_t *loop, struct err *err) WARN_UNUSED;
+/* program: path of headgate-keep. */
+void resolver_init(struct resolver *ret, uv_loop_t *loop, const char *program);
 /* Cancel all; nobody is called any more. The loop must still run to free what is there. */
 void resolver_close(struct resolver *r);
 void resolver_release(struct resolver *r);

@@ -99,7 +99,7 @@ check_equal 'the call tells host and port' 'net connect unlisted.example 80' \
 headgate gate deny "$(pending)" --reason 'use the mirror' >/dev/null
 until_true 20 is_done "$run.1" || die 'the denied attempt did not end'
 headgate logs "$run.1" >"$WORLD/log" 2>&1
-check_has "the person's words reach the client" 'use the mirror' "$WORLD/log"
+check_has "the person's words reach the client, with the call" 'unlisted.example:80 is denied .call c[0-9]+.: use the mirror' "$WORLD/log"
 check_has 'a denial holds' '^over$' "$WORLD/log"
 
 # With nobody there it ends by itself.
