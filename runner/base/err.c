@@ -87,6 +87,15 @@ bool err_set(struct err *err, enum err_code code, const char *fmt, ...)
     return false;
 }
 
+const char *err_describe(int errnum)
+{
+#ifdef __GLIBC__
+    return strerrordesc_np(errnum);
+#else
+    return strerror(errnum); /* of musl: a table, and no locale is ever set */
+#endif
+}
+
 bool err_sys(struct err *err, int errnum, const char *fmt, ...)
 {
     char raw[sizeof(err->text)];
@@ -94,7 +103,7 @@ bool err_sys(struct err *err, int errnum, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(raw, sizeof(raw), fmt, args);
     va_end(args);
-    const char *why = strerrordesc_np(errnum); /* async-signal-safe and untranslated, strerror(3) */
+    const char *why = err_describe(errnum);
     if (why)
         err_set(err, ERR_SYS, "%.900s: %s", raw, why);
     else

@@ -44,6 +44,10 @@ bool err_set(struct err *err, enum err_code code, const char *fmt, ...) PRINTF_L
 /* Fill err from an errno value; ": <strerror>" is appended. Code is ERR_SYS. Always returns false. */
 bool err_sys(struct err *err, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
+/* The text of an errno value: constant, untranslated, async-signal-safe; NULL when the C library
+ * knows none. */
+const char *err_describe(int errnum);
+
 /* Put "<text>: " before the present text. Always returns false. */
 bool err_prefix(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

@@ -199,7 +199,7 @@ static _Noreturn void start_program(const char *way, char *word)
     } else if (strcmp(way, "daemon") == 0) {
         execve("/proc/self/exe", argv, env);
     }
-    puts(strerrorname_np(errno));
+    puts(sys_errno_name(errno));
     fflush(stdout);
     _exit(1);
 }

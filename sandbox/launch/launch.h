@@ -13,6 +13,7 @@
 #define SANDBOX_LAUNCH_H
 
 #include <sys/resource.h>
+#include "sandbox/launch/sys.h"
 #include "sandbox/plan.h"
 #include "sandbox/wire.h"
 

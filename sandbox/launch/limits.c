@@ -76,7 +76,7 @@ void limits_join_groups(struct launch *l)
         if (!join_group(l, step)) {
             char reason[160];
             snprintf(reason, sizeof(reason), "cannot make a cgroup below %.80s: %s",
-                     plan_text(step, 0), strerrordesc_np(errno));
+                     plan_text(step, 0), err_describe(errno));
             launch_set(l, LAYER_LIMITS, LAYER_DEGRADED, plan_text(spare, 0), reason);
             return;
         }
@@ -89,7 +89,7 @@ void limits_join_groups(struct launch *l)
     launch_mark(l, "cgroups");
 }
 
-static bool set_limit(__rlimit_resource_t what, rlim_t soft, rlim_t hard, struct err *err)
+static bool set_limit(int what, rlim_t soft, rlim_t hard, struct err *err)
 {
     struct rlimit limit = {soft, hard};
     if (setrlimit(what, &limit) != 0)

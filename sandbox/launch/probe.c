@@ -34,13 +34,13 @@ static const struct probe_attempt *find(const char *name, size_t len)
 static void print_outcome(int status)
 {
     if (WIFSIGNALED(status))
-        printf("SIG%s\n", sigabbrev_np(WTERMSIG(status)));
+        printf("SIG%s\n", sys_signal_name(WTERMSIG(status)));
     else if (WEXITSTATUS(status) == PROBE_PRINTED)
         return;
     else if (WEXITSTATUS(status) == 0)
         puts("ok");
     else
-        puts(strerrorname_np(WEXITSTATUS(status)));
+        puts(sys_errno_name(WEXITSTATUS(status)));
 }
 
 /* In a child: an attempt may end the process, or change it. The exit code is the errno. */

@@ -4,6 +4,8 @@
 #ifndef SANDBOX_LAUNCH_PROBE_H
 #define SANDBOX_LAUNCH_PROBE_H
 
+#include "sandbox/launch/sys.h"
+
 /* An attempt that printed its own line gives this; else it gives 0 (it came through) or an errno.
  * Above every errno, below 256. */
 enum { PROBE_PRINTED = 250 };

@@ -303,7 +303,7 @@ static bool mount_proc(struct launch *l, const char *root, struct err *err)
                        "the kernel refuses a procfs of the box's own (%s); in a container, start "
                        "it with an unmasked /proc (docker: --security-opt "
                        "systempaths=unconfined)",
-                       strerrordesc_np(errno));
+                       err_describe(errno));
     }
     return err_sys(err, errno, "cannot mount a procfs of the box's own");
 }
