@@ -1,5 +1,6 @@
 #include "worktree/gitrun.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,8 +50,20 @@ static void make_env(struct strv *env, const struct gitrun *g)
         strv_push(env, g->env->v[i]);
 }
 
+/* Set before git begins; posix_spawn(3) cannot, and afterwards is too late for what a hundred bytes
+ * can ask for. */
+static void add_limit(struct strv *argv, int64_t bytes)
+{
+    strv_push(argv, "/bin/sh");
+    strv_push(argv, "-c");
+    strv_push(argv, "ulimit -d \"$0\" && exec \"$@\"");
+    strv_pushf(argv, "%" PRId64, bytes / 1024);
+}
+
 static void make_argv(struct strv *argv, const struct gitrun *g, const char *const *args)
 {
+    if (g->max_data_bytes > 0)
+        add_limit(argv, g->max_data_bytes);
     strv_push(argv, "git");
     if (g->git_dir)
         strv_pushf(argv, "--git-dir=%s", g->git_dir);
@@ -90,7 +103,6 @@ bool gitrun(struct proc_result *ret, const struct gitrun *g, const char *const *
         .input_len = g->input_len,
         .input_fd = g->input_fd,
         .max_output_bytes = g->max_output_bytes,
-        .max_data_bytes = g->max_data_bytes,
         .timeout_ms = g->timeout_ms,
     };
     return proc_run(ret, &cmd, err);

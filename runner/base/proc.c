@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -242,26 +241,6 @@ static int prepare_attributes(posix_spawnattr_t *attr, const struct proc_cmd *cm
     return why;
 }
 
-static void reap(struct child *c, int *ret_status)
-{
-    while (waitpid(c->pid, ret_status, 0) < 0 && errno == EINTR)
-        continue;
-}
-
-static void kill_and_reap(struct child *c)
-{
-    int ignored;
-    kill(c->cmd->new_session ? -c->pid : c->pid, SIGKILL);
-    reap(c, &ignored);
-}
-
-/* Nothing that is refused by it comes before the child's first input. One that has ended is fine. */
-static bool limit_data(pid_t pid, int64_t bytes)
-{
-    const struct rlimit limit = {(rlim_t)bytes, (rlim_t)bytes};
-    return prlimit(pid, RLIMIT_DATA, &limit, NULL) == 0 || errno == ESRCH;
-}
-
 static bool spawn(struct child *c, const char *program, int in_fd, int out_fd, int err_fd,
                   struct err *err)
 {
@@ -282,10 +261,6 @@ static bool spawn(struct child *c, const char *program, int in_fd, int out_fd, i
         posix_spawnattr_destroy(&attr);
     }
     posix_spawn_file_actions_destroy(&actions);
-    if (!why && cmd->max_data_bytes > 0 && !limit_data(c->pid, cmd->max_data_bytes)) {
-        why = errno;
-        kill_and_reap(c);
-    }
     if (why && cmd->cwd)
         return err_sys(err, why, "cannot start %s in %s", c->name, cmd->cwd);
     if (why)
@@ -308,6 +283,19 @@ static bool start(struct child *c, struct err *err)
     if (!c->cmd->inherit_stderr && !open_pipe(&c->err_fd, &err_fd, err))
         return false;
     return spawn(c, program, in_fd, out_fd < 0 ? c->cmd->output_fd : out_fd, err_fd, err);
+}
+
+static void reap(struct child *c, int *ret_status)
+{
+    while (waitpid(c->pid, ret_status, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+static void kill_and_reap(struct child *c)
+{
+    int ignored;
+    kill(c->cmd->new_session ? -c->pid : c->pid, SIGKILL);
+    reap(c, &ignored);
 }
 
 /* Read what is there. At its end the descriptor is closed. */

@@ -35,7 +35,6 @@ struct proc_cmd {
     int input_fd;            /* used when > 0 and input is NULL; borrowed */
     int output_fd;           /* standard output goes here when > 0 (not captured); borrowed */
     size_t max_output_bytes; /* 0: LIMIT_CAPTURE_BYTES; more is ERR_LIMIT and the child is killed */
-    int64_t max_data_bytes;  /* RLIMIT_DATA of the child, set right after its start; 0: ours */
     int64_t timeout_ms;      /* 0: none */
     bool inherit_stderr;     /* else it is captured (its first 64 KiB) */
     bool new_session;        /* setsid in the child */
