@@ -6,7 +6,7 @@
     bench.py call [CALLS]          one call through the gate: hook client start to exit, and durable decisions a second
     bench.py exec [PAIRS] [FILES]  one exec and `make -j2` of FILES compiles, by policy of the exec gate against none
     bench.py proxy [PAIRS] [MB]    bytes through the egress proxy, against a plain relay (socat)
-    bench.py rules [RULES]         the same with 1,000 rules, and durable decisions a second of eight agents
+    bench.py rules [RULES]         the same with 1,000 rules (one judgement alone: rule_bench), and durable decisions a second of eight agents
     bench.py idle                  memory of server and keeper, and CPU with 8 agents that wait
 
 Figures are medians over alternating pairs; a ratio is the median of the pairs' own ratios. HEADGATE_BIN names the folder of the
@@ -137,9 +137,11 @@ def paced(call):
         out.append(call()); time.sleep(0.006)  # below the calls a second that an attempt may make
     return out
 hooks, trues = paced(hook), paced(plain)
-start = time.perf_counter()
+time.sleep(max(0, float(sys.argv[2]) - time.time()) if len(sys.argv) > 2 else 0)  # all begin at once
+start = time.time()
 for _ in range(150): direct()
-print("RESULT " + json.dumps({"hook": hooks, "true": trues, "rate": 150 / (time.perf_counter() - start)}))
+end = time.time()
+print("RESULT " + json.dumps({"hook": hooks, "true": trues, "rate": 150 / (end - start), "start": start, "end": end}))
 """
 
 
@@ -169,14 +171,16 @@ def bench_rules(rules):
     bench_call(300)
     repo = WORLD + "/repo"
     sh("headgate", "run", "-n", "8", "-j", "8", "--ladder", "auto", "--ro", WORLD + "/probe.py", "--", "python3",
-       WORLD + "/probe.py", "1", cwd=repo)
+       WORLD + "/probe.py", "1", str(time.time() + 8), cwd=repo)
     attempts = json.loads(sh("headgate", "ls", "--json"))["attempts"]
     last = max(a["run"] for a in attempts)
-    rates = []
+    results = []
     for attempt in (a["id"] for a in attempts if a["run"] == last):
         lines = [l for l in sh("headgate", "logs", attempt).splitlines() if l.startswith("RESULT ")]
-        rates += [json.loads(lines[0][7:])["rate"]] if lines else []
-    print("%-44s %.0f a second in all (%d agents, sum of their rates)" % ("durable decisions", sum(rates), len(rates)))
+        results += [json.loads(lines[0][7:])] if lines else []
+    span = max(r["end"] for r in results) - min(r["start"] for r in results)
+    print("%-44s %.0f a second in all (%d agents, %d calls from the first begin to the last end)" % (
+        "durable decisions", 150 * len(results) / span, len(results), 150 * len(results)))
 
 
 SPAWN = r"""
