@@ -48,6 +48,23 @@ void wt_repo_release(struct wt_repo *repo);
     }
 #define AUTO_WT_REPO __attribute__((cleanup(wt_repo_release)))
 
+struct wt_remote {
+    char *name;
+    char *url, *push; /* as git would use them to fetch and to push: may hold secrets */
+};
+struct wt_remotes {
+    struct wt_remote *v;
+    size_t n;
+};
+#define WT_REMOTES_INIT \
+    {                   \
+        .v = NULL       \
+    }
+#define AUTO_WT_REMOTES __attribute__((cleanup(wt_remotes_release)))
+void wt_remotes_release(struct wt_remotes *r);
+/* The remotes that the person's own configuration has for a repository, url.*.insteadOf applied. */
+bool wt_remotes(struct wt_remotes *ret, const char *common_dir, struct err *err) WARN_UNUSED;
+
 struct wt_commit {
     char oid[65];
     char *ref; /* what it was named by, for people: "main", "v1.2", "HEAD" when detached */
@@ -176,6 +193,10 @@ void wt_harvest_release(struct wt_harvest *h);
  * has everything. */
 bool wt_harvest(struct wt_harvest *ret, const struct wt_attempt *a, bool with_snapshot,
                 wt_box_fn run_in_box, void *arg, struct err *err) WARN_UNUSED;
+
+/* The commit of a branch that the box made, as it was last harvested. ERR_NOT_FOUND. */
+bool wt_branch_tip(char ret[65], const struct wt_attempt *a, const char *branch,
+                   struct err *err) WARN_UNUSED;
 
 enum wt_diff_form { WT_DIFF_PATCH, WT_DIFF_STAT, WT_DIFF_NAMES };
 /* Diff from..to between trees; no textconv, no external diff, no colour unless asked. Not

@@ -88,6 +88,7 @@ static bool read_answer(struct exchange_answer *ret, const struct buf *line, str
         .allow = allow,
         .reason = json_is_string(reason) ? json_incref(reason) : json_string(""),
         .call = xstrdup(jx_str(message, "call", "")),
+        .message = json_incref(message),
     };
     return true;
 }

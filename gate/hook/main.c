@@ -2,6 +2,7 @@
  * headgate-hook: turns an agent's hook call into a gate request, and the gate's answer into the
  * agent's own words. It never fails open: see fatal.h.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "gate/dialect.h"
 #include "gate/hook/exchange.h"
 #include "gate/hook/fatal.h"
+#include "gate/hook/shim.h"
 #include "gate/hook/tunnel.h"
 #include "runner/base/fs.h"
 #include "runner/base/limits.h"
@@ -91,13 +93,15 @@ static bool answer(int *ret_status, const struct options *o, struct err *err)
         .allow = reply.allow, .reason = reply.reason, .call = reply.call};
     *ret_status = dialect_write(&text, dialect, in.event, &words);
     json_decref(reply.reason);
+    json_decref(reply.message);
     free(reply.call);
     return fs_write_fd(STDOUT_FILENO, text.ptr, text.len, err);
 }
 
 int main(int argc, char **argv)
 {
-    (void)argc;
+    if (argc > 0 && shim_is_called(argv[0]))
+        return shim_main(argv);
     fatal_init();
     struct options o = {.agent = "plain", .socket = getenv("HEADGATE_GATE")};
     const struct opt table[] = {
@@ -117,6 +121,7 @@ int main(int argc, char **argv)
     if (o.help)
         return print_help(table, ARRAY_LEN(table), &err);
     if (o.connect) {
+        signal(SIGHUP, SIG_DFL); /* how ssh ends it: no denial */
         const char *proxy = getenv("HEADGATE_PROXY");
         if (!tunnel(proxy ? proxy : "", o.connect, &err))
             fatal(&err);

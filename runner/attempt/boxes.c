@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "runner/agents/agent.h"
+#include "runner/attempt/broker_side.h"
 #include "runner/attempt/way_out.h"
 #include "runner/attempt/claims.h"
 #include "runner/base/fs.h"
@@ -80,6 +81,12 @@ static bool show_gate(struct box_spec *spec, const struct boxes *b, struct err *
     box_spec_bind(spec, hook, WAY_OUT_HOOK, 0);
     box_spec_bind(spec, gate, BOXES_GATE, BOX_BIND_LATER); /* the keeper listens there */
     return true;
+}
+
+static bool show_broker(struct box_spec *spec, const struct boxes *b, struct err *err)
+{
+    AUTO_FREE char *hook = paths_program("headgate-hook", err);
+    return hook && broker_side_show(spec, b, hook, err);
 }
 
 static void tell_environment(struct box_spec *spec, const struct boxes *b)
@@ -252,6 +259,8 @@ bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
     strv_push_all(&spec.listen_ports, strv_array(&b->spec->services));
     pass_environment(&spec, b);
     tell_environment(&spec, b);
+    if (!show_broker(&spec, b, err))
+        return false;
     way_out_show(&spec, &b->spec->services);
     set_limits(&spec, b);
     spec.cwd = b->spec->subdir[0] ? fs_join(b->tree->tree, b->spec->subdir) : xstrdup(b->tree->tree);

@@ -55,7 +55,13 @@ json_t *env_desktop_json(void)
                                         "WAYLAND_DISPLAY",          "XAUTHORITY",
                                         "XDG_RUNTIME_DIR",          "HOME",
                                         "PATH",                     "USER",
-                                        "LANG"};
+                                        "LANG",
+                                        /* How the broker finds the person's logins. */
+                                        "LOGNAME", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "GNUPGHOME",
+                                        "PASSWORD_STORE_DIR", "GIT_CONFIG_GLOBAL", "GIT_SSL_CAINFO",
+                                        "SSL_CERT_FILE", "GH_CONFIG_DIR", "GH_TOKEN", "GITHUB_TOKEN",
+                                        "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN",
+                                        "GLAB_CONFIG_DIR", "GITLAB_TOKEN", "GITLAB_ACCESS_TOKEN"};
     AUTO_STRV struct strv env = STRV_INIT;
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (getenv(names[i]))

@@ -13,7 +13,8 @@
  * UTF-8 are left out with a line on standard error. */
 bool env_json(json_t **ret, const struct agent *agent, const struct strv *names,
               struct err *err) WARN_UNUSED;
-/* What a notification needs to reach this desktop, or to run a command of the person. */
+/* What a notification needs to reach this desktop or to run a command of the person, and the broker to
+ * find the person's logins: never in a box of an agent. */
 json_t *env_desktop_json(void);
 
 #endif

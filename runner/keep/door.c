@@ -7,84 +7,18 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "gate/broker.h"
 #include "runner/base/clock.h"
 #include "runner/base/jx.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
+#include "runner/keep/door_call.h"
 
 enum {
-    DOOR_PROTOCOL = 1,
     DOOR_UNREAD_BYTES = 16 * 1024 * 1024, /* unfinished requests of all connections */
-    DOOR_NOTE_EVERY_MS = 60 * 1000,
 };
-
-struct door_call {
-    struct door *door;
-    struct conn *conn;
-    int64_t number; /* 0: not asked */
-    char *name;     /* "c12"; NULL: not told yet */
-    char digest[DIGEST_HEX_SIZE];
-    struct confirm_key key;
-    struct call_request request; /* of a waiting call that somebody wants to know of; else empty */
-    int64_t asked_ms, deadline_ms; /* monotonic */
-    bool is_waiting;
-    bool is_overdue; /* its first deadline has passed, and it waits on */
-    bool is_answered;
-};
-
-static json_t *door_answer_json(bool allow, const char *why, const char *reason, const char *name)
-{
-    json_t *answer = json_object();
-    jx_set_int(answer, "v", DOOR_PROTOCOL);
-    jx_set_str(answer, "decision", allow ? "allow" : "deny");
-    jx_set_str(answer, "reason", reason);
-    jx_set_str(answer, "why", why);
-    jx_set_str(answer, "call", name);
-    return answer;
-}
 
 static void door_set_deadline(struct door *d);
-
-/* The one place that answers: once for a call, and the connection ends with it. */
-static void door_answer(struct door_call *c, bool allow, const char *why, const char *reason)
-{
-    if (c->is_answered)
-        return;
-    c->is_answered = true;
-    if (c->is_waiting)
-        c->door->n_waiting--;
-    c->is_waiting = false;
-    if (allow)
-        confirm_add(&c->door->confirm, &c->key);
-    AUTO_JSON json_t *answer = door_answer_json(allow, why, reason, c->name);
-    conn_send(c->conn, answer);
-    conn_finish(c->conn);
-}
-
-static void door_deny(struct door_call *c, const char *why, const char *reason)
-{
-    door_answer(c, false, why, reason);
-}
-
-/* Deny for excess. Noted once a minute: a flood of calls must not become a flood of records. */
-static void door_deny_excess(struct door_call *c, const char *reason)
-{
-    struct door *d = c->door;
-    int64_t now_ms = clock_mono_ms();
-    door_deny(c, "quota", reason);
-    if (d->excess_noted_ms && now_ms - d->excess_noted_ms < DOOR_NOTE_EVERY_MS)
-        return;
-    d->excess_noted_ms = now_ms;
-    records_note(d->records, "calls are denied: %s", reason);
-}
-
-/* What cannot be recorded is not allowed. */
-static void door_deny_unrecorded(struct door_call *c, const struct err *err)
-{
-    AUTO_FREE char *reason = xasprintf(
-        "The call could not be recorded (%s), and nothing is allowed without a record", err->text);
-    door_deny(c, err->code == ERR_LIMIT ? "quota" : "closed", reason);
-}
 
 static bool door_is_too_fast(struct door *d)
 {
@@ -129,9 +63,12 @@ static void door_settle(struct door_call *c, const struct call_request *request,
         door_deny_unrecorded(c, &err);
         return;
     }
-    if (allow)
-        door_tell(c->door, c->number, request);
-    door_answer(c, allow, j->why, j->reason);
+    if (!allow) {
+        door_deny(c, j->why, j->reason);
+        return;
+    }
+    door_tell(c->door, c->number, request);
+    door_allow(c, j->why, j->reason);
 }
 
 /* How long a call may wait before it is denied. */
@@ -169,11 +106,19 @@ static void door_ask(struct door_call *c, struct call_request *request, const st
     door_set_deadline(d);
 }
 
+/* What the broker does not carry out is on record like any other denial. */
+static void door_refuse(struct judgement *ret, const struct err *err)
+{
+    *ret = (struct judgement){.verdict = VERDICT_DENY, .why = "broker"};
+    snprintf(ret->reason, sizeof(ret->reason), "%.500s", err->text);
+}
+
 static void door_judge(struct door_call *c, struct call_request *request)
 {
     struct door *d = c->door;
     struct judgement j = {0};
     struct policy_place place;
+    struct err err = ERR_INIT;
     door_place(&place, d);
     /* Who asks is known by the socket; what the message claims would choose the rules. */
     free(request->agent);
@@ -190,8 +135,13 @@ static void door_judge(struct door_call *c, struct call_request *request)
             return;
         }
     }
+    c->is_for_broker = broker_is_call(request);
+    bool is_whole = !c->is_for_broker || broker_complete(request, d->config->remotes, &err);
     call_digest(c->digest, d->config->attempt, c->number, request);
-    policy_judge(&j, &d->policy, request, &place);
+    if (is_whole)
+        policy_judge(&j, &d->policy, request, &place);
+    else
+        door_refuse(&j, &err);
     switch (j.verdict) {
     case VERDICT_ALLOW:
     case VERDICT_DENY:
@@ -260,19 +210,6 @@ static void door_on_closed(struct conn *conn, const struct err *err, void *arg)
     call_request_release(&c->request);
     free(c->name);
     free(c);
-}
-
-/* One connection too many: told so without taking it in. */
-static void door_turn_away(int fd)
-{
-    AUTO_BUF struct buf line = BUF_INIT;
-    AUTO_JSON json_t *answer = door_answer_json(
-        false, "quota", "Too many gate connections of this attempt are open", NULL);
-    jx_dump(&line, answer);
-    buf_addch(&line, '\n');
-    ssize_t sent = send(fd, line.ptr, line.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-    (void)sent; /* the end of the stream is a denial too */
-    close(fd);
 }
 
 static void door_on_accept(void *arg, int fd)
@@ -360,14 +297,6 @@ static struct door_call *door_find(const struct door *d, int64_t number)
     return NULL;
 }
 
-static void door_rename(struct door_call *c, const char *name)
-{
-    if (!name)
-        return;
-    free(c->name);
-    c->name = xstrdup(name);
-}
-
 static bool door_has_hung_up(const struct door_call *c)
 {
     struct pollfd p = {.fd = conn_fd(c->conn), .events = 0};
@@ -387,7 +316,7 @@ static void door_consume(struct door_call *c, const char *why, const char *reaso
         return;
     }
     door_tell(c->door, c->number, &c->request);
-    door_answer(c, true, why, reason);
+    door_allow(c, why, reason);
 }
 
 void door_name(struct door *d, const json_t *msg)
@@ -424,7 +353,7 @@ json_t *door_waiting(const struct door *d)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < d->n_calls; i++) {
-        if (!d->calls[i]->is_waiting)
+        if (!d->calls[i]->is_waiting && !d->calls[i]->is_carried)
             continue;
         json_t *entry = json_object();
         jx_set_int(entry, "call", d->calls[i]->number);

@@ -5,6 +5,7 @@
  *   connection: reading -> judged at once -> answered -> gone
  *                       -> waiting (asked) -> answered (decided | expired | closed) -> gone
  *                                          -> gone (hung up: orphaned)
+ *   of source broker, instead of the answer `allow`: carried -> answered (what came of it) -> gone
  *
  * Invariants:
  * 1. No answer `allow` is written before its record (`decided` or `consumed`) is on disk; when that
@@ -63,7 +64,9 @@ void door_name(struct door *d, const json_t *msg);
 /* A `decide` message. A call that is not waiting (any more) is passed over: the records tell why.
  */
 void door_decide(struct door *d, const json_t *msg);
-/* [{"call":7,"name":"c12"}], new reference. */
+/* A `broker` message: what came of a call that was carried out. */
+void door_broker(struct door *d, const json_t *msg);
+/* [{"call":7,"name":"c12"}] of all that are not answered, new reference. */
 json_t *door_waiting(const struct door *d);
 
 #endif

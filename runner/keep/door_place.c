@@ -80,5 +80,6 @@ void door_place(struct policy_place *ret, struct door *d)
                                  .home = d->config->home,
                                  .resolve = is_open(d) ? resolve : NULL,
                                  .program = find_program,
-                                 .arg = d};
+                                 .arg = d,
+                                 .has_broker = d->config->remotes != NULL};
 }

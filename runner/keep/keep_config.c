@@ -171,6 +171,7 @@ static bool load_all(struct keep_config *c, int dirfd, const json_t *j, struct e
 {
     if (jx_int(j, "v", 0) != KEEP_CONFIG_VERSION)
         return err_set(err, ERR_FORMAT, "keep.json is of another version");
+    c->remotes = json_incref(jx_arr(jx_obj(j, "broker"), "remotes"));
     return load_texts(c, j, err) && load_numbers(c, j, err) && load_services(c, j, err) &&
            load_exec(c, j, err) && policy_from_json(&c->policy, jx_obj(j, "policy"), err) &&
            load_proxy(c, j, err) && load_plan(c, dirfd, j, err);
@@ -210,5 +211,6 @@ void keep_config_release(struct keep_config *c)
     strv_release(&c->net);
     buf_release(&c->plan);
     free(c->plan_name);
+    json_decref(c->remotes);
     policy_release(&c->policy);
 }

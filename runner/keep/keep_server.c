@@ -98,6 +98,11 @@ static void keep_on_quit(struct keep *k, const json_t *msg)
     keep_quit(k);
 }
 
+static void keep_on_broker(struct keep *k, const json_t *msg)
+{
+    door_broker(&k->door, msg);
+}
+
 static void keep_command(void *arg, const json_t *msg)
 {
     static const struct {
@@ -106,6 +111,7 @@ static void keep_command(void *arg, const json_t *msg)
     } commands[] = {
         {"policy", keep_on_policy}, {"name", keep_on_name}, {"decide", keep_on_decide},
         {"stop", keep_on_stop},     {"say", keep_on_say},   {"quit", keep_on_quit},
+        {"broker", keep_on_broker},
     };
     const char *t = jx_str(msg, "t", "");
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {

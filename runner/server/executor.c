@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runner/base/clock.h"
+#include "runner/server/broker.h"
 #include "runner/server/discard.h"
 #include "runner/server/epoch.h"
 #include "runner/server/events.h"
@@ -53,6 +54,8 @@ static void follow(struct server *s, const struct attempt_row *row, const struct
     else if (live)
         watch_close(live);
     executor_carry_out(s, row->id, row->run, m->effects & ~(unsigned)ATTEMPT_DO_ORPHAN);
+    if (m->has_broker)
+        executor_want(live_get(s, row->id, row->run), JOB_BROKER);
     events_attempt(s, row->id);
     if (row->state == ATTEMPT_DONE || row->state == ATTEMPT_QUEUED)
         events_run(s, row->run);
@@ -321,6 +324,9 @@ static bool settle(struct job *job, struct server *s, struct err *err)
                              fill_error, job, err);
     case JOB_REPLAY:
         return settle_replay(job, s, err);
+    case JOB_BROKER:
+        return (!job->has_harvest || executor_update(s, id, fill_harvest, job, err)) &&
+               broker_settle(s, job, err);
     case JOB_HARVEST:
         return log_refs(job, s, err) && executor_update(s, id, fill_harvest, job, err);
     case JOB_HARVEST_END:
@@ -395,6 +401,8 @@ static bool fill_job(struct job *job, struct server *s, struct err *err)
     const char *id = job->live->id;
     if (!attempt_row_spec(&job->spec, s->db, id, err))
         return false;
+    if (job->kind == JOB_BROKER)
+        return broker_begin(job, s, err);
     if (job->kind == JOB_PREPARE)
         return epoch_policy(&job->policy, s, id, err);
     if (job->kind != JOB_REPLAY && job->kind != JOB_LAUNCH)

@@ -9,6 +9,7 @@
 
 #include "gate/spool.h"
 #include "runner/base/fs.h"
+#include "runner/server/broker.h"
 #include "runner/wire/conn.h"
 
 /* A keeper that lost its stream ends at once; its box with it. */
@@ -21,6 +22,9 @@ void job_free(struct job *job)
     attempt_place_release(&job->place);
     wt_harvest_release(&job->harvest);
     json_decref(job->records);
+    json_decref(job->message);
+    ledger_call_release(&job->call);
+    strv_release(&job->session);
     free(job);
 }
 
@@ -103,6 +107,9 @@ static bool run(struct job *job)
         return launch(job);
     case JOB_REPLAY:
         return replay(job);
+    case JOB_BROKER:
+        broker_run(job);
+        return true;
     case JOB_HARVEST:
         return attempt_harvest(&job->harvest, job->paths, job->config, &job->spec, false,
                                &job->err);

@@ -6,6 +6,7 @@
 #ifndef SERVER_JOB_H
 #define SERVER_JOB_H
 
+#include "gate/ledger.h"
 #include "runner/attempt/attempt.h"
 #include "runner/server/live.h"
 
@@ -14,6 +15,7 @@ enum job_kind {              /* in the order in which waiting ones of an attempt
                 JOB_PREPARE,
                 JOB_LAUNCH,
                 JOB_REPLAY,      /* the keeper is gone: read what it spooled */
+                JOB_BROKER,      /* carry out the next call that a broker may */
                 JOB_HARVEST,     /* commits, while the box runs */
                 JOB_HARVEST_END, /* with snapshot */
                 JOB_DISCARD,
@@ -33,12 +35,18 @@ struct job {
     struct proc_id keeper; /* JOB_REPLAY: its end is waited for */
     int64_t after;         /* JOB_REPLAY, JOB_LAUNCH: last record merged */
     bool force;            /* JOB_DISCARD */
+    int64_t broker_call;   /* JOB_BROKER, as the next two; 0: none is due */
+    struct ledger_call call;
+    struct strv session;
     /* Out. */
     bool ok;
     struct err err;             /* unless ok */
     struct attempt_place place; /* JOB_PREPARE */
     struct wt_harvest harvest;  /* JOB_HARVEST, JOB_HARVEST_END */
     json_t *records;            /* JOB_REPLAY: array */
+    json_t *message;            /* JOB_BROKER, as the next two */
+    int status;
+    bool has_harvest;
 };
 
 void job_run(struct job *job);

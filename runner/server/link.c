@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "runner/base/limits.h"
+#include "runner/server/broker.h"
 #include "runner/server/epoch.h"
 #include "runner/server/events.h"
 #include "runner/server/executor.h"
@@ -147,6 +148,7 @@ static void tell_waiting(struct link *link, const json_t *msg)
         if (!ledger_find(&call, link->server->db, link->live->id, jx_int(item, "call", 0), &err))
             continue;
         link_tell_call(link->live, &call);
+        broker_tell(link->live, &call);
         ledger_call_release(&call);
     }
 }
@@ -394,6 +396,18 @@ void link_tell_call(struct live *live, const struct ledger_call *call)
     } else {
         jx_set_str(msg, "t", "name");
     }
+    tell(live->link, msg);
+}
+
+void link_tell_broker(struct live *live, const struct ledger_call *call, const json_t *message)
+{
+    if (!live->link)
+        return;
+    AUTO_FREE char *name = xasprintf("c%lld", (long long)call->id);
+    json_t *msg = json_copy((json_t *)(uintptr_t)message);
+    jx_set_str(msg, "t", "broker");
+    jx_set_int(msg, "call", call->local);
+    jx_set_str(msg, "name", name);
     tell(live->link, msg);
 }
 

@@ -22,6 +22,8 @@ void link_quit(struct live *live);
 /* Tell the keeper what was decided of a call, or what it is called. No stream: it is told when
  * there is one. */
 void link_tell_call(struct live *live, const struct ledger_call *call);
+/* Tell the keeper what came of a call that was carried out (members of the message, borrowed). */
+void link_tell_broker(struct live *live, const struct ledger_call *call, const json_t *message);
 void link_tell_policy(struct live *live);
 /* ERR_CONFLICT when there is no stream. */
 bool link_say(struct live *live, const char *text, struct err *err) WARN_UNUSED;

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/broker.h"
 #include "runner/base/mem.h"
+#include "runner/store/broker_row.h"
 
 void merge_release(struct merge *m)
 {
@@ -64,6 +66,13 @@ static bool read_request(struct call_request *ret, const struct arrival *a, stru
     return call_request_parse(ret, text.ptr, text.len, why);
 }
 
+/* In the same transaction as what lets it pass: it is carried out once. */
+static bool add_broker(const struct arrival *a, int64_t call, struct err *err)
+{
+    a->m->has_broker = true;
+    return broker_row_add(a->db, call, a->row->id, a->at_ms, err);
+}
+
 static bool on_asked(const struct arrival *a, struct err *err)
 {
     struct call_request request = CALL_REQUEST_INIT;
@@ -97,11 +106,12 @@ static bool on_decided(const struct arrival *a, struct err *err)
         ledger_record_decided(&id, a->db, a->row->id, jx_int(a->record, "call", 0), &request,
                               a->at_ms, is_allowed, jx_str(a->record, "why", ""),
                               jx_int(a->record, "rule", 0), jx_str(a->record, "reason", ""), &why);
+    bool is_for_broker = is_allowed && broker_is_call(&request);
     call_request_release(&request);
     if (!ok)
         return refused(a, &why, err);
     changed(a->m, id, false);
-    return true;
+    return !is_for_broker || add_broker(a, id, err);
 }
 
 static bool settle(const struct arrival *a, enum call_event event, struct err *err)
@@ -112,8 +122,10 @@ static bool settle(const struct arrival *a, enum call_event event, struct err *e
                        &why))
         return refused(a, &why, err);
     changed(a->m, call.id, false);
+    bool is_for_broker = event == CALL_EV_CONSUME && call.state == CALL_CONSUMED && broker_is_call(&call.request);
+    bool ok = !is_for_broker || add_broker(a, call.id, err);
     ledger_call_release(&call);
-    return true;
+    return ok;
 }
 
 static bool on_consumed(const struct arrival *a, struct err *err)

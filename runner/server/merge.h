@@ -20,6 +20,7 @@ struct merge {
     struct merge_call *calls; /* whose state changed */
     size_t n_calls;
     unsigned effects; /* of enum attempt_effect */
+    bool has_broker;  /* a call is due that a broker carries out */
 };
 #define MERGE_INIT \
     {              \

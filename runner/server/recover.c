@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runner/server/broker.h"
 #include "runner/server/executor.h"
 #include "runner/server/link.h"
 #include "runner/server/sched.h"
@@ -67,5 +68,5 @@ static bool send_home(struct server *s, struct err *err)
 bool recover_all(struct server *s, struct err *err)
 {
     sched_kick(s);
-    return resume_open(s, err) && send_home(s, err);
+    return resume_open(s, err) && broker_recover(s, err) && send_home(s, err);
 }
