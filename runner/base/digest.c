@@ -1,8 +1,12 @@
 #include "runner/base/digest.h"
 
+#include <errno.h>
 #include <sha256.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { DIGEST_CHUNK_BYTES = 64 * 1024 };
 
 static void finish(char ret_hex[DIGEST_HEX_SIZE], SHA256_CTX *ctx)
 {
@@ -36,6 +40,28 @@ void digest_parts(char ret_hex[DIGEST_HEX_SIZE], const struct digest_part *parts
         SHA256Update(&ctx, parts[i].data, parts[i].len);
     }
     finish(ret_hex, &ctx);
+}
+
+bool digest_fd(char ret_hex[DIGEST_HEX_SIZE], int fd, int64_t max_bytes, struct err *err)
+{
+    SHA256_CTX ctx;
+    uint8_t chunk[DIGEST_CHUNK_BYTES];
+    SHA256Init(&ctx);
+    for (;;) {
+        ssize_t n = read(fd, chunk, sizeof(chunk));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_sys(err, errno, "cannot read what is to be identified");
+        if (n == 0)
+            break;
+        max_bytes -= n;
+        if (max_bytes < 0)
+            return err_set(err, ERR_LIMIT, "it is too large to be identified");
+        SHA256Update(&ctx, chunk, (size_t)n);
+    }
+    finish(ret_hex, &ctx);
+    return true;
 }
 
 bool digest_is_hex(const char *s)

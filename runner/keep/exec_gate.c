@@ -1,4 +1,4 @@
-#include "runner/keep/exec_gate.h"
+#include "runner/keep/exec_decide.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@ enum {
     EXEC_STATUS_BYTES = 4096,
 };
 
-static bool may_note(struct exec_gate *g)
+bool exec_gate_may_note(struct exec_gate *g)
 {
     int64_t now_ms = clock_mono_ms();
     if (now_ms - g->noted_ms >= 1000) {
@@ -37,7 +37,7 @@ static bool is_traced(pid_t tid)
            strstr(text.ptr, "\nTracerPid:") && !strstr(text.ptr, "\nTracerPid:\t0\n");
 }
 
-static void refuse(struct exec_gate *g, const struct exec_notice *n, int why)
+void exec_gate_refuse(struct exec_gate *g, const struct exec_notice *n, int why)
 {
     g->log.n_denied++;
     exec_notice_answer(n, g->listener_fd, why);
@@ -83,12 +83,12 @@ static void go_on_traced(struct exec_gate *g, const struct exec_notice *n,
         go_on_unverified(g, n, image);
         return;
     }
-    if (may_note(g))
+    if (exec_gate_may_note(g))
         records_note(g->records, "%s was not started: %s", image->names.v[0],
                      is_traced(n->tid) ? "a debugger in the box holds the process, so the gate "
                                          "cannot verify it (gate.debugger=true allows that)"
                                        : strerror(why));
-    refuse(g, n, EPERM);
+    exec_gate_refuse(g, n, EPERM);
 }
 
 /*
@@ -102,8 +102,10 @@ static void put_off(struct exec_gate *g, const struct exec_notice *n, struct exe
     *image = (struct exec_image)EXEC_IMAGE_INIT;
 }
 
-static void go_on(struct exec_gate *g, const struct exec_notice *n, struct exec_image *image)
+void exec_gate_go_on(struct exec_gate *g, const struct exec_notice *n, struct exec_image *image)
 {
+    if (!image->content.digest[0]) /* nothing was decided by it: no need to hold its files */
+        exec_content_release(&image->content);
     if (!g->is_verified) {
         go_on_unverified(g, n, image);
         return;
@@ -119,158 +121,15 @@ static void go_on(struct exec_gate *g, const struct exec_notice *n, struct exec_
         exec_trace_answered(&g->trace, n->tid, exec_notice_answer(n, g->listener_fd, 0));
 }
 
-/* One exec while it is looked at. */
-struct look {
-    struct exec_notice notice;
-    struct exec_args args;
-    struct exec_image image;
-    struct exec_origin origin;
-    enum exec_standing standing;
-    char cwd[PATH_MAX];
-};
-
-static void look_done(struct look *k)
-{
-    exec_args_release(&k->args);
-    exec_image_release(&k->image);
-}
-
-/* The box's root, as the first caller sees it: pid 1 itself cannot be looked at. */
-static bool open_root(struct exec_gate *g, pid_t tid)
-{
-    char root[64];
-    if (g->family.agent_pid == 0)
-        exec_family_start(&g->family, g->family.init_pid, tid);
-    if (g->root_fd >= 0)
-        return true;
-    snprintf(root, sizeof root, "/proc/%d/root", (int)tid);
-    g->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return g->root_fd >= 0;
-}
-
-static int look_at(struct look *k, struct exec_gate *g)
-{
-    const struct exec_notice *n = &k->notice;
-    if (!open_root(g, n->tid))
-        return EACCES;
-    const struct exec_place place = {g->root_fd, n->tid, n->dirfd};
-    int why = exec_args_read(&k->args, n->tid, n->path, n->argv);
-    if (!why)
-        why = exec_image_of(&k->image, &place, &k->args, n->flags);
-    return why;
-}
-
-static void read_cwd(struct look *k)
-{
-    char link[64];
-    snprintf(link, sizeof link, "/proc/%d/cwd", (int)k->notice.tid);
-    ssize_t len = readlink(link, k->cwd, sizeof k->cwd - 1);
-    k->cwd[len > 0 ? len : 0] = '\0';
-}
-
-static void make_record(struct exec_record *ret, struct exec_gate *g, struct look *k)
-{
-    AUTO_STRV struct strv parents = STRV_INIT;
-    exec_origin_parents(&parents, &g->family, k->notice.tid);
-    if (!k->cwd[0])
-        read_cwd(k);
-    exec_record_make(ret, g->config, g->records, &k->image, &k->args, k->cwd, &parents,
-                     exec_calls_find(&g->calls, k->image.call));
-}
-
-static void deny(struct exec_gate *g, struct look *k, const struct judgement *j)
-{
-    struct err err = ERR_INIT;
-    AUTO_EXEC_RECORD struct exec_record record = EXEC_RECORD_INIT;
-    bool is_noted = may_note(g);
-    if (is_noted)
-        make_record(&record, g, k);
-    refuse(g, &k->notice, EACCES);
-    if (!is_noted)
-        return;
-    json_t *body = exec_record_body(&record, j);
-    jx_set_str(body, "verdict", "deny");
-    bool is_kept = records_add(g->records, "decided", body, &err);
-    (void)is_kept; /* it is refused, with or without a record */
-}
-
-static void ask(struct exec_gate *g, struct look *k, const struct judgement *j)
-{
-    AUTO_EXEC_RECORD struct exec_record record = EXEC_RECORD_INIT;
-    make_record(&record, g, k);
-    if (!exec_notice_lives(&k->notice, g->listener_fd))
-        return;
-    if (exec_wait_remembers(&g->wait, record.action))
-        go_on(g, &k->notice, &k->image);
-    else if (!exec_wait_ask(&g->wait, &k->notice, &k->image, &record, j))
-        refuse(g, &k->notice, EAGAIN);
-}
-
-/* Policies that ask look at who calls. */
-static bool looks_at_origin(const struct exec_gate *g)
-{
-    return g->config->exec == EXEC_ASK || g->config->exec == EXEC_MATCH;
-}
-
-static void find_standing(struct exec_gate *g, struct look *k)
-{
-    const struct exec_place place = {g->root_fd, k->notice.tid, k->notice.dirfd};
-    if (!looks_at_origin(g))
-        return;
-    exec_origin_of(&k->origin, &g->family, k->notice.tid);
-    k->image.call = k->origin.call;
-    if (!k->origin.is_own)
-        return;
-    k->standing = EXEC_OWN;
-    k->image.is_agent = exec_calls_is_agent(&g->calls, &place, &k->args, &k->image);
-    if (g->config->exec != EXEC_MATCH)
-        return;
-    read_cwd(k);
-    k->standing =
-        exec_calls_stand(&g->calls, &place, &k->args, &k->image, k->cwd, &k->image.call);
-}
-
-static void judge(struct exec_gate *g, struct look *k)
-{
-    struct judgement j = {0};
-    find_standing(g, k);
-    if (!exec_notice_lives(&k->notice, g->listener_fd))
-        return; /* all of the above may have been another's */
-    exec_judge(&j, g->rules, g->config->exec, g->config->agent, &k->image.names, k->standing);
-    k->image.is_carrying = k->standing == EXEC_CALLED;
-    if (k->image.is_carrying && j.verdict != VERDICT_DENY)
-        exec_calls_take(&g->calls, k->image.call);
-    switch (j.verdict) {
-    case VERDICT_ALLOW:
-        go_on(g, &k->notice, &k->image);
-        break;
-    case VERDICT_DENY:
-        deny(g, k, &j);
-        break;
-    case VERDICT_ASK:
-        ask(g, k, &j);
-        break;
-    }
-}
-
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
     struct exec_gate *g = poll->data;
     (void)events;
     for (int i = 0; status == 0 && i < EXEC_BATCH && g->is_polling; i++) {
-        __attribute__((cleanup(look_done))) struct look k = {
-            .args = EXEC_ARGS_INIT, .image = EXEC_IMAGE_INIT};
-        if (!exec_notice_take(&k.notice, g->listener_fd))
+        struct exec_notice notice;
+        if (!exec_notice_take(&notice, g->listener_fd))
             return;
-        int why = look_at(&k, g);
-        if (why == EACCES && !g->has_begun)
-            records_note(g->records,
-                         "the exec gate could not look at the agent's start; where this "
-                         "host lets it never do so, --exec off goes without");
-        if (why)
-            exec_notice_answer(&k.notice, g->listener_fd, why);
-        else
-            judge(g, &k);
+        exec_decide(g, &notice);
     }
 }
 
@@ -282,12 +141,19 @@ static bool wait_lives(void *arg, const struct exec_notice *n)
 
 static void wait_allow(void *arg, const struct exec_notice *n, struct exec_image *image)
 {
-    go_on(arg, n, image);
+    struct exec_gate *g = arg;
+    if (exec_content_is_same(&image->content)) {
+        exec_gate_go_on(g, n, image);
+        return;
+    }
+    records_note(g->records, "%s was changed while you decided, and was not started",
+                 image->names.v[0]);
+    exec_gate_refuse(g, n, EACCES);
 }
 
 static void wait_refuse(void *arg, const struct exec_notice *n)
 {
-    refuse(arg, n, EACCES);
+    exec_gate_refuse(arg, n, EACCES);
 }
 
 static const struct exec_wait_ops wait_ops = {
@@ -367,7 +233,7 @@ void exec_gate_agent_next(struct exec_gate *g)
 static void on_raced(struct exec_gate *g, const struct exec_image *image)
 {
     g->log.n_raced++;
-    if (may_note(g))
+    if (exec_gate_may_note(g))
         records_note(g->records,
                      "an exec of %s was killed: by the time it began it was another program or had "
                      "other arguments",
@@ -383,7 +249,7 @@ static void retry(struct exec_gate *g)
     g->n_put_off = 0;
     for (size_t i = 0; i < n; i++) {
         if (exec_notice_lives(&all[i].notice, g->listener_fd))
-            go_on(g, &all[i].notice, &all[i].image);
+            exec_gate_go_on(g, &all[i].notice, &all[i].image);
         exec_image_release(&all[i].image);
     }
     free(all);
@@ -397,7 +263,7 @@ void exec_gate_event(struct exec_gate *g, pid_t pid, int status)
         g->has_begun = true;
         if (image.is_agent)
             exec_family_own(&g->family, image.dev, image.ino);
-        else if (looks_at_origin(g))
+        else if (exec_gate_looks_at_origin(g))
             exec_family_begun(&g->family, pid, image.call);
         exec_log_add(&g->log, image.names.v[0]);
         break;
@@ -450,6 +316,7 @@ void exec_gate_release(struct exec_gate *g)
     exec_trace_release(&g->trace);
     exec_family_release(&g->family);
     exec_calls_release(&g->calls);
+    exec_pins_release(&g->pins);
     for (size_t i = 0; i < g->n_put_off; i++)
         exec_image_release(&g->put_off[i].image);
     free(g->put_off);

@@ -19,6 +19,7 @@
 #include "runner/keep/exec_call.h"
 #include "runner/keep/exec_log.h"
 #include "runner/keep/exec_origin.h"
+#include "runner/keep/exec_pins.h"
 #include "runner/keep/exec_trace.h"
 #include "runner/keep/exec_wait.h"
 #include "sandbox/box.h"
@@ -44,6 +45,7 @@ struct exec_gate {
     uv_poll_t poll;
     struct exec_family family;
     struct exec_calls calls;
+    struct exec_pins pins;
     struct exec_trace trace;
     struct exec_put_off *put_off;
     size_t n_put_off;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
@@ -31,6 +30,7 @@ struct chase {
 void exec_image_release(struct exec_image *image)
 {
     strv_release(&image->names);
+    exec_content_release(&image->content);
     *image = (struct exec_image)EXEC_IMAGE_INIT;
 }
 
@@ -48,12 +48,6 @@ static void add_found_name(struct strv *names, int fd)
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t len = readlink(link, path, sizeof path);
     strv_push_n(names, len > 0 ? path : "?", len > 0 ? (size_t)len : 1);
-}
-
-static bool is_fixed(int fd)
-{
-    struct statvfs fs;
-    return fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
 }
 
 /* The first bytes; what is behind a short file's end is zero, as in the kernel's buffer. */
@@ -172,8 +166,10 @@ static void add_loaded(struct chase *c, const struct exec_place *place)
     if (word >= end)
         return;
     AUTO_FD int fd = exec_resolve(place, word, 0);
-    if (fd >= 0)
+    if (fd >= 0) {
         add_found_name(&c->image.names, fd);
+        exec_content_add(&c->image.content, fd);
+    }
     strv_push(&c->image.names, word);
 }
 
@@ -197,8 +193,9 @@ static int follow(struct chase *c, const struct exec_place *place, int fd, char 
         return errno;
     if (!S_ISREG(st.st_mode))
         return EACCES;
+    exec_content_add(&c->image.content, fd);
     if (c->image.names.n == 0)
-        c->image.is_fixed = is_fixed(fd);
+        c->image.is_fixed = c->image.content.n == 0;
     size_t n = c->image.names.n;
     add_found_name(&c->image.names, fd);
     int why = read_head(head, fd);

@@ -13,6 +13,7 @@
 #include "runner/base/digest.h"
 #include "runner/base/strv.h"
 #include "runner/keep/exec_args.h"
+#include "runner/keep/exec_content.h"
 #include "runner/keep/exec_resolve.h"
 
 struct exec_image {
@@ -22,6 +23,7 @@ struct exec_image {
     dev_t dev;
     ino_t ino;         /* of the executable at the end */
     bool is_fixed;     /* the file that was called is on a mount that the box cannot write */
+    struct exec_content content; /* of what of it the box can write */
     int64_t call;      /* whoever decides: the call behind it, 0: none known; */
     bool is_carrying;  /* it is the one that carries the call out */
     bool is_agent;     /* the program is the agent as well */

@@ -45,6 +45,8 @@ void exec_record_make(struct exec_record *ret, const struct keep_config *config,
     jx_set(members, "argv", argv_json(args, &is_cut));
     if (is_cut)
         jx_set_str(members, "argv_digest", image->args_digest);
+    if (image->content.digest[0])
+        jx_set_str(members, "content", image->content.digest);
     json_t *line = json_array();
     for (size_t i = 0; i < parents->n; i++)
         json_array_append_new(line, jx_bytes(parents->v[i], strlen(parents->v[i])));

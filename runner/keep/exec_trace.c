@@ -129,7 +129,8 @@ static enum exec_outcome judge_exec(struct exec_trace *t, pid_t pid, struct exec
         return EXEC_NONE;
     }
     bool is_equal = watch->image.is_runnable && is_executable_of(&watch->image, pid) &&
-                    has_arguments_of(&watch->image, pid);
+                    has_arguments_of(&watch->image, pid) &&
+                    exec_content_is_same(&watch->image.content);
     if (is_equal || watch->is_stale) {
         bool is_stale = watch->is_stale;
         take_out(t, watch, ret_image);

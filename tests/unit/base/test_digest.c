@@ -36,6 +36,24 @@ static void parts_are_their_lengths_and_bytes(void **state)
     assert_string_not_equal(parts_hex, shifted_hex);
 }
 
+static void a_file_is_its_bytes_within_a_bound(void **state)
+{
+    (void)state;
+    char hex[DIGEST_HEX_SIZE], want[DIGEST_HEX_SIZE];
+    struct err err = ERR_INIT;
+    int ends[2];
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pipe(ends), 0);
+        assert_int_equal(write(ends[1], "abc", 3), 3);
+        close(ends[1]);
+        assert_int_equal(digest_fd(hex, ends[0], i == 0 ? 3 : 2, &err), i == 0);
+        close(ends[0]);
+    }
+    digest_bytes(want, "abc", 3);
+    assert_string_equal(hex, want);
+    assert_int_equal(err.code, ERR_LIMIT);
+}
+
 static void hex_is_64_lower_digits(void **state)
 {
     (void)state;
@@ -54,6 +72,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_answers),
         cmocka_unit_test(parts_are_their_lengths_and_bytes),
+        cmocka_unit_test(a_file_is_its_bytes_within_a_bound),
         cmocka_unit_test(hex_is_64_lower_digits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
