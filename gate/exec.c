@@ -10,6 +10,7 @@ static const char *const policy_names[] = {
     [EXEC_OFF] = "off", [EXEC_WATCH] = "watch", [EXEC_MATCH] = "match", [EXEC_ASK] = "ask"};
 
 static const char *const becomes_another[] = {"sudo", "doas", "pkexec", "su", "runuser"};
+static const char why_another[] = "asks for another user's rights, which nothing in a box can have";
 
 const char *exec_policy_name(enum exec_policy policy)
 {
@@ -111,11 +112,18 @@ void exec_judge(struct judgement *ret, const struct policy *p, enum exec_policy 
         say_rule(ret, VERDICT_DENY, deny);
     else if (floor && !allow)
         say(ret, VERDICT_DENY, "floor", NULL,
-            "%s asks for another user's rights, which nothing in a box can have", floor);
+            "%s %s", floor, why_another);
     else if (ask)
         say_rule(ret, VERDICT_ASK, ask);
     else if (allow)
         say_rule(ret, VERDICT_ALLOW, allow);
     else
         say_policy(ret, policy, standing);
+}
+
+const char *const *exec_floor(size_t *ret_n, const char **ret_why)
+{
+    *ret_n = ARRAY_LEN(becomes_another);
+    *ret_why = why_another;
+    return becomes_another;
 }

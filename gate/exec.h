@@ -36,5 +36,8 @@ enum exec_standing {
 /* names: every name of every program that the exec would start (found, called, interpreters). */
 void exec_judge(struct judgement *ret, const struct policy *p, enum exec_policy policy,
                 const char *agent, const struct strv *names, enum exec_standing standing);
+/* The programs that no exec starts unless a rule allows it, static, *ret_n of them, and why: the rest of
+ * a sentence that begins with the program. */
+const char *const *exec_floor(size_t *ret_n, const char **ret_why);
 
 #endif

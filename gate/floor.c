@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gate/broker.h"
+#include "gate/exec.h"
 #include "gate/lexpath.h"
 #include "gate/shellscan.h"
 #include "runner/base/mem.h"
@@ -161,6 +162,21 @@ static void list(json_t *all, enum floor_effect effect, const char *what, const 
     json_array_append_new(all, entry);
 }
 
+/* What is judged where programs start and connections are made (exec.h, net.h). */
+static void list_effects(json_t *all)
+{
+    size_t n;
+    const char *why;
+    const char *const *programs = exec_floor(&n, &why);
+    for (size_t i = 0; i < n; i++) {
+        AUTO_FREE char *what = xasprintf("start %s", programs[i]);
+        list(all, FLOOR_DENY, what, why);
+    }
+    list(all, FLOOR_DENY, "connect to a private address",
+         "is, as loopback, link-local, metadata and multicast ones are, reached only where a rule lists "
+         "that very address with its port");
+}
+
 json_t *floor_list(void)
 {
     json_t *all = json_array();
@@ -179,6 +195,7 @@ json_t *floor_list(void)
         AUTO_FREE char *what = xasprintf("edit %s", protected_names[i].name);
         list(all, FLOOR_ASK, what, protected_names[i].why);
     }
+    list_effects(all);
     list(all, FLOOR_ASK, "edit a name with hidden characters", why_hidden);
     list(all, FLOOR_ASK, "edit elsewhere", why_outside);
     list(all, FLOOR_ASK, "edit something untold", why_untold);

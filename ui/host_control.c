@@ -133,6 +133,7 @@ static void connect_now(struct host *h)
     AUTO_JSON json_t *hello = json_object(), *subscribe = json_object();
     jx_set_int(hello, "v", PROTOCOL_VERSION);
     jx_set_str(hello, "client", "dashboard");
+    jx_set_str(hello, "ssh", getenv("SSH_CONNECTION")); /* a label for the log, and no proof */
     send_op(h, ID_HELLO, "hello", hello);
     send_op(h, ID_SUBSCRIBE, "subscribe", subscribe);
 }

@@ -8,6 +8,7 @@
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_calls.h"
+#include "runner/cmd/rule_pick.h"
 
 /* Calls of the attempt 3.2, or of all of run 3. */
 static void keep_only(json_t *calls, const char *word)
@@ -153,9 +154,20 @@ static bool which(json_t *request, const struct cmd_args *args, bool all, const 
     return true;
 }
 
+/* Such calls pass from now on: the rule of the proposal with this number. */
+static bool keep_rule(const struct cmd_args *args, int64_t number, struct err *err)
+{
+    AUTO_CLIENT struct client c = CLIENT_INIT;
+    AUTO_JSON json_t *proposals = NULL;
+    AUTO_BUF struct buf report = BUF_INIT;
+    return client_open(&c, err) && rule_proposals(&proposals, &c, args->operands.v[0], err) &&
+           rule_pick(&report, &c, proposals, number, err) && out_buf(&report, err);
+}
+
 static bool approve(int *ret_status, char **argv, struct err *err)
 {
     bool all = false, grant = false, equal = false;
+    int64_t rule = 0;
     const struct opt table[] = {
         {0, "all", OPT_FLAG, &all, NULL, "every call that waits", 0, 0},
         {0, "grant", OPT_FLAG, &grant, NULL,
@@ -163,16 +175,21 @@ static bool approve(int *ret_status, char **argv, struct err *err)
          "again",
          0, 0},
         {0, "equal", OPT_FLAG, &equal, NULL, "also every call that waits for the same", 0, 0},
+        {0, "rule", OPT_INT, &rule, "N",
+         "and make the rule of proposal N (rule add --from C lists them, 1 is the narrowest)", 1, 1000},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_JSON json_t *request = json_object();
     if (!cmd_parse(&args, argv, table, ARRAY_LEN(table), err) ||
         !which(request, &args, all, argv[0], err))
         return false;
+    if (rule > 0 && args.operands.n != 1)
+        return cmd_usage(argv[0], "--rule goes with one call", err);
     if (grant)
         jx_set_bool(request, "grant", true);
     jx_set_bool(request, "equal", equal);
-    return decide(ret_status, json_incref(request), "allow", err);
+    return decide(ret_status, json_incref(request), "allow", err) &&
+           (rule == 0 || *ret_status != 0 || keep_rule(&args, rule, err));
 }
 
 int cmd_gate_approve(int argc, char **argv)

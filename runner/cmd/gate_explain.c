@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "gate/floor.h"
+#include "runner/agents/agent.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 #include "runner/cmd/client.h"
@@ -65,26 +66,65 @@ int cmd_gate_floor(int argc, char **argv)
     return cmd_exit(list_floor(argv, &err), &err);
 }
 
-/* 3 is a run with all its attempts, 3.2 one attempt. */
+/* The whole run, or an attempt of it. */
+static bool set_rung(struct client *c, int64_t run, const char *attempt, const char *rung,
+                     struct err *err)
+{
+    AUTO_JSON json_t *result = NULL;
+    json_t *request = json_object();
+    if (attempt)
+        jx_set_str(request, "attempt", attempt);
+    else
+        jx_set_int(request, "run", run);
+    jx_set_str(request, "ladder", rung);
+    return client_call(&result, c, "ladder.set", request, err) && client_in_force(result, err);
+}
+
+/* Every attempt of this kind of agent that is not done. */
+static bool set_kind(struct client *c, const char *kind, const char *rung, struct err *err)
+{
+    AUTO_JSON json_t *result = NULL;
+    AUTO_BUF struct buf text = BUF_INIT;
+    size_t i;
+    int64_t n = 0;
+    const json_t *attempt;
+    if (!client_call(&result, c, "attempt.list", NULL, err))
+        return false;
+    json_array_foreach(jx_arr(result, "attempts"), i, attempt)
+    {
+        bool is_meant = strcmp(jx_str(attempt, "agent", ""), kind) == 0 &&
+                        strcmp(jx_str(attempt, "state", ""), "done") != 0;
+        if (is_meant && !set_rung(c, 0, jx_str(attempt, "id", ""), rung, err))
+            return false;
+        n += is_meant;
+    }
+    print_count(&text, n, "attempt", "attempts");
+    buf_addf(&text, " of %s %s at '%s' now; gate.%s.ladder is for those to come\n", kind,
+             n == 1 ? "is" : "are", rung, kind);
+    return out_buf(&text, err);
+}
+
+/* 3 is a run with all its attempts, 3.2 one attempt, claude all of that kind. */
 static bool set_ladder(char **argv, struct err *err)
 {
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
-    AUTO_JSON json_t *result = NULL;
+    AUTO_CLIENT struct client c = CLIENT_INIT;
     AUTO_BUF struct buf text = BUF_INIT;
+    enum ladder ladder;
     if (!cmd_parse_n(&args, argv, NULL, 0, 2, 2, err))
         return false;
     const char *who = args.operands.v[0], *rung = args.operands.v[1];
     char *end;
     long long run = strtoll(who, &end, 10);
-    if (*who < '0' || *who > '9' || run < 1 || (*end && *end != '.'))
-        return err_set(err, ERR_USAGE, "'%s' is no run, such as 3, and no attempt, such as 3.2", who);
-    json_t *request = json_object();
-    if (*end)
-        jx_set_str(request, "attempt", who);
-    else
-        jx_set_int(request, "run", run);
-    jx_set_str(request, "ladder", rung);
-    if (!client_ask(&result, "ladder.set", request, err) || !client_in_force(result, err))
+    bool is_number = *who >= '0' && *who <= '9' && run > 0 && (!*end || *end == '.');
+    if (!is_number && !agent_find(who))
+        return err_set(err, ERR_USAGE,
+                       "'%s' is no run, such as 3, no attempt, such as 3.2, and no kind of agent", who);
+    if (!ladder_parse(&ladder, rung, err) || !client_open(&c, err))
+        return false;
+    if (!is_number)
+        return set_kind(&c, who, rung, err);
+    if (!set_rung(&c, run, *end ? who : NULL, rung, err))
         return false;
     buf_addf(&text, "%s is at '%s' now\n", who, rung);
     return out_buf(&text, err);

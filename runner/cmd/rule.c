@@ -10,6 +10,7 @@
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_rules.h"
 #include "runner/cmd/rule_file.h"
+#include "runner/cmd/rule_pick.h"
 #include "worktree/worktree.h"
 
 /* `in repo` means the repository of this folder. */
@@ -40,29 +41,6 @@ static bool add_rule(struct client *c, const struct rule *rule, struct buf *repo
     return true;
 }
 
-/* One proposal's rules, all of which it needs. */
-static bool add_proposal(struct client *c, const json_t *proposals, const json_t *proposed,
-                         struct err *err)
-{
-    AUTO_BUF struct buf report = BUF_INIT;
-    size_t i;
-    const json_t *text;
-    json_array_foreach(jx_arr(proposed, "rules"), i, text)
-    {
-        AUTO_JSON json_t *result = NULL, *request = json_object();
-        jx_set(request, "text", json_incref((json_t *)(uintptr_t)text));
-        jx_set_str(request, "repo", jx_str(proposals, "repo", NULL));
-        jx_set_int(request, "from_call", strtoll(jx_str(proposals, "call", "c0") + 1, NULL, 10));
-        if (!sync_call(&result, &c->conn, "rule.add", request, err) ||
-            !client_in_force(result, err))
-            return false;
-        const json_t *rule = jx_obj(result, "rule");
-        AUTO_FREE char *clean = text_clean(jx_str(rule, "text", ""));
-        buf_addf(&report, "r%d: %s\n", (int)jx_int(rule, "id", 0), clean);
-    }
-    return out_buf(&report, err);
-}
-
 /* --from C shows proposals with what each would have decided; --pick N stores one. */
 static bool add_from(char **argv, struct err *err)
 {
@@ -83,15 +61,10 @@ static bool add_from(char **argv, struct err *err)
         return false;
     if (!call)
         return cmd_usage(argv[0], "--pick goes with --from C", err);
-    json_t *request = json_object();
-    jx_set_str(request, "call", call);
-    if (!client_open(&c, err) || !client_call(&result, &c, "rule.propose", request, err))
+    if (!client_open(&c, err) || !rule_proposals(&result, &c, call, err))
         return false;
-    const json_t *proposals = jx_arr(result, "proposals");
-    if ((size_t)pick > json_array_size(proposals))
-        return err_set(err, ERR_USAGE, "there are %zu proposals", json_array_size(proposals));
     if (pick > 0)
-        return add_proposal(&c, result, json_array_get(proposals, (size_t)pick - 1), err);
+        return rule_pick(&text, &c, result, pick, err) && out_buf(&text, err);
     if (json)
         return out_json(result, err);
     out_print(&p);

@@ -38,6 +38,8 @@ check_status 2 'a type of subagent and a host' try --rule 'allow host example.co
 check 'no state was made' sh -c "! ls '$XDG_STATE_HOME'/headgate/*/state.db"
 check_status 0 'the floor is listed' headgate gate floor
 check_has 'with what publishes' 'git push' "$OUT"
+check_has 'what no program starts' 'deny +start sudo' "$OUT"
+check_has 'and what no connection reaches' 'deny +connect to a private .*metadata' "$OUT"
 
 make_repo "$WORLD/repo"
 cd "$WORLD/repo"
@@ -107,6 +109,40 @@ headgate gate rule export >"$WORLD/exported"
 check_status 2 'a file of rules that is not there' headgate gate rule import "$WORLD/none"
 check_has 'is said so' 'cannot read the rules.*none' "$OUT"
 check_has 'export is the grammar' '^allow exactly make same for command in repo ' "$WORLD/exported"
+
+# Approved and kept in one step; stored for good when it was always approved.
+run_agent --ladder confirm --detach -- 'shell sh -c kept
+shell make kept
+shell make kept
+shell make habit
+shell make habit
+shell make habit
+shell make never' >/dev/null 2>&1
+run=$(last_run)
+until_true 20 has_pending || die 'no call waits'
+check_status 2 'no rule covers a wrapper' headgate gate approve "$(pending)" --rule 1
+check_has 'which is said' 'no rule can cover' "$OUT"
+until_true 20 has_pending || die 'the second call did not come'
+check_status 2 'a proposal that is not there' headgate gate approve "$(pending)" --rule 99
+until_true 20 has_pending || die 'the third call did not come'
+check_status 0 'approve and keep' headgate gate approve "$(pending)" --rule 1
+check_has 'makes the narrowest rule' "allow exactly make kept for command in run $run\$" "$OUT"
+for _ in 1 2 3; do
+    until_true 20 has_pending || die 'a habit was not asked'
+    headgate gate approve "$(pending)" >/dev/null
+done
+until_true 20 has_pending || die 'the last call did not come'
+headgate gate stats >"$WORLD/stats"
+check_has 'a habit becomes a proposal' 'approved each time \(3\), like c[0-9]+; could be a rule' "$WORLD/stats"
+check_has 'of the repository' 'allow exactly make habit for command in repo' "$WORLD/stats"
+check_equal 'a rule that never matched' true "$(headgate gate stats --json | jq '.never_matched | keys | any(test("make kept"))')"
+check_equal 'time to decision' true "$(headgate gate stats --json | jq '.by_person >= 6 and .wait_p50_ms >= 0 and .wait_p90_ms >= .wait_p50_ms')"
+check_equal 'what is asked, by reason' true "$(headgate gate stats --json | jq '.asked_because.ladder > 5')"
+check_status 0 'a rung for a kind that runs' headgate gate ladder command auto
+check_has 'and how many' "1 attempt of command is at 'auto' now" "$OUT"
+check_status 2 'no such kind' headgate gate ladder nobody auto
+headgate gate approve --all >/dev/null
+until_true 20 is_done "$run.1" || die 'the attempt with the habit did not end'
 
 # A rule that is removed and a rung that is raised while the agent runs.
 run_agent --ladder confirm --detach -- 'shell make same

@@ -1,0 +1,50 @@
+#include "runner/cmd/rule_pick.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+
+bool rule_proposals(json_t **ret, struct client *c, const char *call, struct err *err)
+{
+    json_t *request = json_object();
+    jx_set_str(request, "call", call);
+    return client_call(ret, c, "rule.propose", request, err);
+}
+
+static bool store(struct buf *report, struct client *c, const json_t *proposals, const json_t *text,
+                  struct err *err)
+{
+    AUTO_JSON json_t *result = NULL, *request = json_object();
+    jx_set(request, "text", json_incref((json_t *)(uintptr_t)text));
+    jx_set_str(request, "repo", jx_str(proposals, "repo", NULL));
+    jx_set_int(request, "from_call", strtoll(jx_str(proposals, "call", "c0") + 1, NULL, 10));
+    if (!sync_call(&result, &c->conn, "rule.add", request, err) || !client_in_force(result, err))
+        return false;
+    const json_t *rule = jx_obj(result, "rule");
+    AUTO_FREE char *clean = text_clean(jx_str(rule, "text", ""));
+    buf_addf(report, "r%" PRId64 ": %s\n", jx_int(rule, "id", 0), clean);
+    return true;
+}
+
+bool rule_pick(struct buf *report, struct client *c, const json_t *proposals, int64_t number,
+               struct err *err)
+{
+    const json_t *all = jx_arr(proposals, "proposals");
+    size_t n = json_array_size(all), i;
+    const json_t *text;
+    if (n == 0) {
+        AUTO_FREE char *why = text_clean(jx_str(proposals, "why", ""));
+        return err_set(err, ERR_USAGE, "no rule can cover such a call: %s", why);
+    }
+    if (number < 1 || (size_t)number > n)
+        return err_set(err, ERR_USAGE, "there are %zu proposals; 'headgate gate rule add --from %s' lists them",
+                       n, jx_str(proposals, "call", "C"));
+    json_array_foreach(jx_arr(json_array_get(all, (size_t)number - 1), "rules"), i, text)
+    {
+        if (!store(report, c, proposals, text, err))
+            return false;
+    }
+    return true;
+}
