@@ -90,7 +90,8 @@ mv "$WORLD/lib" "$WORLD/lib.gone"
 check_status 0 'work in a submodule' headgate run --ladder auto -- sh -c 'cd vendor/lib && grep -q l l && echo m >l && git commit -qam M && cd ../.. && git commit -qam Moved'
 run=$(last_run)
 check_equal 'its commit is in the submodule' M "$(git -C vendor/lib log -1 --format=%s "headgate/$run/1")"
-check_status 0 'merge' headgate merge "$run.1"
+check_status 1 'a moved submodule is looked at first' headgate merge "$run.1"
+check_status 0 'merge' headgate merge --reviewed "$run.1"
 check_has 'says how the checkout follows' 'git submodule update' "$OUT"
 check 'it follows' sh -c 'git submodule --quiet update && grep -q m vendor/lib/l'
 check_status 0 'discard' headgate discard "$run"
