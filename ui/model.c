@@ -101,9 +101,23 @@ static void attempt_release(struct model_attempt *a)
     char *texts[] = {a->id,     a->state,     a->outcome, a->agent,    a->task, a->title,
                      a->branch, a->repo,      a->base,    a->base_ref, a->tip,  a->engine,
                      a->tree,   a->last_line, a->error,   a->socket,   a->log,
-                     a->ladder};
+                     a->ladder, a->conflicts};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         free(texts[i]);
+}
+
+static char *clashes_of(const json_t *attempt)
+{
+    AUTO_BUF struct buf out = BUF_INIT;
+    size_t i;
+    const json_t *clash;
+    json_array_foreach(jx_arr(attempt, "conflicts"), i, clash)
+    {
+        const char *with = jx_str(clash, "with", NULL);
+        buf_addf(&out, "%s%s", i ? ", " : "", with ? with : jx_str(clash, "into", ""));
+    }
+    buf_add(&out, "", 0);
+    return xstrndup(out.len ? out.ptr : "", MODEL_MAX_TEXT);
 }
 
 static struct model_attempt attempt_parse(const json_t *j)
@@ -138,6 +152,7 @@ static struct model_attempt attempt_parse(const json_t *j)
         .socket = text_of(j, "socket"),
         .log = text_of(j, "log"),
         .ladder = text_of(j, "ladder"),
+        .conflicts = clashes_of(j),
     };
 }
 

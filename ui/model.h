@@ -40,6 +40,7 @@ struct model_attempt {
     bool dirty, interactive;
     char *id, *state, *outcome, *agent, *task, *title, *branch, *repo, *base, *base_ref, *tip;
     char *engine, *tree, *last_line, *error, *socket, *log, *ladder;
+    char *conflicts; /* with whom, "3.2, main" */
 };
 
 struct model_call {

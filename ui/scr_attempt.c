@@ -119,6 +119,7 @@ static void load(struct scr_attempt *self, const struct desk *d)
     add_field(&out, "branch", a->branch);
     add_field(&out, "base", base.ptr);
     add_work(&out, a);
+    add_field(&out, "conflicts", a->conflicts);
     add_field(&out, "engine", a->engine);
     add_field(&out, "worktree", a->tree);
     add_field(&out, "log", a->log);

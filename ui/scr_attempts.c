@@ -91,12 +91,15 @@ static void draw_attempt(const struct desk *d, struct paint *p, int row,
         paint_line(p, row, col, TASK_COLS - 1, STYLE_PLAIN, task_text(a));
         col += TASK_COLS;
     }
+    bool is_clash = !model_attempt_is_open(a) && a->conflicts[0];
+    AUTO_FREE char *clash = xasprintf("conflicts with %s", a->conflicts);
     const char *line = a->error[0]           ? a->error
+                       : is_clash            ? clash
                        : a->last_line[0]     ? a->last_line
                        : p->cols < WIDE_COLS ? task_text(a)
                                              : "";
-    paint_line(p, row, col, p->cols - col, a->error[0] ? style_color(0, INK_RED) : STYLE_PLAIN,
-               line);
+    paint_line(p, row, col, p->cols - col,
+               a->error[0] || is_clash ? style_color(0, INK_RED) : STYLE_PLAIN, line);
     if (is_selected)
         canvas_restyle(p->cv, p->top + row, 0, p->cols, style_attr(CELL_REVERSE));
 }

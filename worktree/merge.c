@@ -60,17 +60,16 @@ void wt_merge_release(struct wt_merge *m)
 /* The branch of the main checkout, or of a bare repository's HEAD. */
 static bool default_target(struct merging *m, struct err *err)
 {
-    AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
-    struct gitrun g = {.git_dir = m->repo->common_dir};
-    if (!gitrun(&r, &g, GIT_ARGS("symbolic-ref", "-q", "--short", "HEAD"), err))
+    struct err why = ERR_INIT;
+    m->into = wt_main_branch(m->repo->common_dir, &why);
+    if (m->into)
+        return true;
+    if (why.code != ERR_NONE) {
+        *err = why;
         return false;
-    buf_rtrim(&r.out);
-    if (r.status != 0)
-        return err_set(
-            err, ERR_USAGE,
-            "the main checkout is on no branch; say which one to merge into with --into");
-    m->into = xstrdup(r.out.ptr);
-    return true;
+    }
+    return err_set(err, ERR_USAGE,
+                   "the main checkout is on no branch; say which one to merge into with --into");
 }
 
 static bool take_branch(char ret[65], const struct ref_list *refs, const char *full,

@@ -214,3 +214,13 @@ bool repo_checkout_of(char **ret, const char *common_dir, const char *full_ref, 
     *ret = NULL;
     return true;
 }
+
+char *wt_main_branch(const char *common_dir, struct err *err)
+{
+    AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
+    struct gitrun g = {.git_dir = common_dir};
+    if (!gitrun(&r, &g, GIT_ARGS("symbolic-ref", "-q", "--short", "HEAD"), err))
+        return NULL;
+    buf_rtrim(&r.out);
+    return r.status == 0 ? xstrdup(r.out.ptr) : NULL;
+}

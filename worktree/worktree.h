@@ -64,6 +64,8 @@ struct wt_remotes {
 void wt_remotes_release(struct wt_remotes *r);
 /* The remotes that the person's own configuration has for a repository, url.*.insteadOf applied. */
 bool wt_remotes(struct wt_remotes *ret, const char *common_dir, struct err *err) WARN_UNUSED;
+/* Allocated: the short name of the branch that the main checkout is on, or NULL. */
+char *wt_main_branch(const char *common_dir, struct err *err);
 
 struct wt_commit {
     char oid[65];

@@ -1,6 +1,5 @@
 /*
- * Which attempts would meet conflicts, with the branch and with each other. Two attempts are only
- * tried against each other when they changed a file in common: others cannot conflict.
+ * Which attempts would meet conflicts, with the branch and with each other (worktree/radar.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,116 +12,99 @@
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_merge.h"
 #include "runner/cmd/tree.h"
-
-#define AUTO_WT_MERGE __attribute__((cleanup(wt_merge_release)))
-
-struct candidate {
-    const json_t *attempt;
-    struct strv files;
-};
-
-struct candidates {
-    struct candidate *v;
-    size_t n;
-};
-
-static void candidates_release(struct candidates *c)
-{
-    for (size_t i = 0; i < c->n; i++)
-        strv_release(&c->v[i].files);
-    free(c->v);
-}
-
-/* Lines are "STATUS\tPATH". */
-static void add_paths(struct strv *out, const char *names)
-{
-    AUTO_STRV struct strv lines = STRV_INIT;
-    strv_split(&lines, names, '\n', false);
-    for (size_t i = 0; i < lines.n; i++) {
-        const char *tab = strchr(lines.v[i], '\t');
-        strv_push(out, tab ? tab + 1 : lines.v[i]);
-    }
-}
-
-/* One whose repository lost its commits is passed over with a line: the others still want their
- * answer. */
-static void gather(struct candidates *ret, const json_t *attempts)
-{
-    size_t i;
-    const json_t *attempt;
-    ret->v = xcalloc(json_array_size(attempts) + 1, sizeof(*ret->v));
-    json_array_foreach(attempts, i, attempt)
-    {
-        AUTO_BUF struct buf names = BUF_INIT;
-        struct err err = ERR_INIT;
-        if (!tree_has_work(attempt))
-            continue;
-        if (!tree_diff(&names, attempt, WT_DIFF_NAMES, &err)) {
-            AUTO_FREE char *why = text_clean(err.text);
-            fprintf(stderr, "headgate: %s is passed over: %s\n", jx_str(attempt, "id", "?"), why);
-            continue;
-        }
-        struct candidate *c = &ret->v[ret->n++];
-        *c = (struct candidate){.attempt = attempt, .files = STRV_INIT};
-        add_paths(&c->files, names.ptr);
-    }
-}
-
-static bool have_common_file(const struct candidate *a, const struct candidate *b)
-{
-    for (size_t i = 0; i < a->files.n; i++)
-        if (strv_has(&b->files, a->files.v[i]))
-            return true;
-    return false;
-}
+#include "worktree/radar.h"
 
 static const char *short_name(const char *ref)
 {
     static const char heads[] = "refs/heads/";
-    if (!ref)
-        return "HEAD";
     return strncmp(ref, heads, strlen(heads)) == 0 ? ref + strlen(heads) : ref;
 }
 
-/* name: how `into` is called for people; NULL: the branch that is checked out. */
-static bool try_merge(json_t *trials, const json_t *attempt, const char *into, const char *name,
-                      struct err *err)
+static void add_trial(json_t *trials, const char *what, const char *into,
+                      const struct radar_trial *t)
+{
+    json_t *paths = json_array(), *hunks = json_array(), *trial = json_object();
+    for (size_t i = 0; i < t->n; i++) {
+        json_t *path = jx_bytes(t->v[i].path, strlen(t->v[i].path)), *hunk = json_object();
+        json_array_append(paths, path);
+        jx_set(hunk, "path", path);
+        jx_set_int(hunk, "line", t->v[i].line);
+        json_array_append_new(hunks, hunk);
+    }
+    jx_set_str(trial, "what", what);
+    jx_set_str(trial, "into", into);
+    jx_set(trial, "conflicts", paths);
+    jx_set(trial, "hunks", hunks);
+    json_array_append_new(trials, trial);
+}
+
+/* All attempts of one repository at once. into NULL: each one's own target. */
+static bool try_repository(json_t *trials, const json_t *attempts, const char *into,
+                           struct err *err)
 {
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
-    AUTO_WT_MERGE struct wt_merge m = {.conflicts = STRV_INIT};
-    const struct wt_merge_ask ask = {
-        .branch = jx_str(attempt, "branch", ""), .into = into, .message = "trial", .dry_run = true};
-    if (!tree_repo(&repo, attempt, err) || !wt_merge(&m, &repo, &ask, err))
+    AUTO_RADAR struct radar radar = RADAR_INIT;
+    size_t i, n = json_array_size(attempts);
+    const json_t *attempt;
+    struct err none = ERR_INIT;
+    if (!tree_repo(&repo, json_array_get(attempts, 0), err))
         return false;
-    json_t *paths = json_array();
-    for (size_t i = 0; i < m.conflicts.n; i++)
-        json_array_append_new(paths, jx_bytes(m.conflicts.v[i], strlen(m.conflicts.v[i])));
-    json_t *trial = json_object();
-    jx_set_str(trial, "what", jx_str(attempt, "id", "?"));
-    jx_set_str(trial, "into", name ? name : short_name(repo.head_ref));
-    jx_set(trial, "conflicts", paths);
-    json_array_append_new(trials, trial);
+    AUTO_FREE char *main_branch = wt_main_branch(repo.common_dir, &none);
+    AUTO_FREE struct radar_tip *tips = xcalloc(n + 1, sizeof(*tips));
+    json_array_foreach(attempts, i, attempt)
+    {
+        const char *own = jx_str(attempt, "into", NULL);
+        tips[i] = (struct radar_tip){.oid = jx_str(attempt, "tip", ""),
+                                     .base = jx_str(attempt, "base", ""),
+                                     .into = into ? into : own};
+    }
+    if (!radar_scan(&radar, repo.common_dir, tips, n, err))
+        return false;
+    for (size_t k = 0; k < radar.n; k++) {
+        const struct radar_trial *t = &radar.v[k];
+        const char *target = tips[t->a].into ? tips[t->a].into : main_branch ? main_branch : "HEAD";
+        const json_t *other = t->b == RADAR_TARGET ? NULL : json_array_get(attempts, t->b);
+        add_trial(trials, jx_str(json_array_get(attempts, t->a), "id", "?"),
+                  other ? jx_str(other, "id", "?") : target, t);
+    }
     return true;
 }
 
-static bool same_repo(const json_t *a, const json_t *b)
+static bool check_branch(const json_t *attempt, const char *into, struct err *err)
 {
-    return strcmp(jx_str(a, "repo", ""), jx_str(b, "repo", "")) == 0;
+    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    AUTO_WT_COMMIT struct wt_commit commit = WT_COMMIT_INIT;
+    AUTO_FREE char *full = xasprintf("refs/heads/%s", into);
+    struct err absent = ERR_INIT;
+    if (!tree_repo(&repo, attempt, err))
+        return false;
+    if (wt_resolve(&commit, &repo, full, &absent))
+        return true;
+    AUTO_FREE char *shown = text_clean(into);
+    return err_set(err, ERR_NOT_FOUND, "there is no branch named %s", shown);
 }
 
-static bool try_all(json_t *trials, const struct candidates *c, const char *into, struct err *err)
+/* One repository after the other. */
+static bool try_all(json_t *trials, const json_t *attempts, const char *into, struct err *err)
 {
-    for (size_t i = 0; i < c->n; i++) {
-        const json_t *attempt = c->v[i].attempt;
-        if (!try_merge(trials, attempt, into, into, err))
-            return false;
-        for (size_t j = i + 1; j < c->n; j++) {
-            const json_t *other = c->v[j].attempt;
-            if (same_repo(attempt, other) && have_common_file(&c->v[i], &c->v[j]) &&
-                !try_merge(trials, attempt, jx_str(other, "branch", ""), jx_str(other, "id", "?"),
-                           err))
-                return false;
+    AUTO_STRV struct strv done = STRV_INIT;
+    size_t i, k;
+    const json_t *attempt, *other;
+    json_array_foreach(attempts, i, attempt)
+    {
+        AUTO_JSON json_t *group = json_array();
+        const char *repo = jx_str(attempt, "repo", "");
+        if (!tree_has_work(attempt) || strv_has(&done, repo))
+            continue;
+        strv_push(&done, repo);
+        json_array_foreach(attempts, k, other)
+        {
+            if (tree_has_work(other) && strcmp(jx_str(other, "repo", ""), repo) == 0)
+                json_array_append(group, (json_t *)(uintptr_t)other);
         }
+        if ((into && !check_branch(attempt, into, err)) ||
+            !try_repository(trials, group, into, err))
+            return false;
     }
     return true;
 }
@@ -175,22 +157,21 @@ static bool conflicts(bool *ret_any, char **argv, struct err *err)
     bool json = false;
     const char *into = NULL;
     const struct opt table[] = {
-        {0, "into", OPT_STRING, &into, "BRANCH", "branch to try (the one checked out)", 0, 0},
+        {0, "into", OPT_STRING, &into, "BRANCH",
+         "branch to try (each attempt's own, else the one checked out)", 0, 0},
         {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
     AUTO_JSON json_t *attempts = NULL, *trials = json_array();
     AUTO_BUF struct buf text = BUF_INIT;
-    __attribute__((cleanup(candidates_release))) struct candidates found = {0};
     struct print p;
     if (!cmd_parse(&args, argv, table, ARRAY_LEN(table), err) || !client_open(&c, err) ||
         (args.operands.n == 0 && !open_attempts(&args.operands, &c, err)))
         return false;
     if (args.operands.n && !tree_attempts(&attempts, &c, &args.operands, err))
         return false;
-    gather(&found, attempts);
-    if (!try_all(trials, &found, into, err))
+    if (!try_all(trials, attempts, into ? short_name(into) : NULL, err))
         return false;
     *ret_any = any_conflict(trials);
     if (json)

@@ -46,6 +46,30 @@ static void files_cell(struct print_table *t, const json_t *attempt)
     print_table_cell(t, PRINT_PLAIN, text);
 }
 
+/* Who an attempt would meet conflicts with: "3.2, main". */
+static void add_clashes(struct buf *out, const json_t *attempt)
+{
+    size_t i;
+    const json_t *clash;
+    json_array_foreach(jx_arr(attempt, "conflicts"), i, clash)
+    {
+        const char *with = jx_str(clash, "with", NULL);
+        buf_addf(out, "%s%s", i ? ", " : "", with ? with : jx_str(clash, "into", "?"));
+    }
+}
+
+static bool any_clash(const json_t *attempts)
+{
+    size_t i;
+    const json_t *a;
+    json_array_foreach(attempts, i, a)
+    {
+        if (json_array_size(jx_arr(a, "conflicts")) > 0)
+            return true;
+    }
+    return false;
+}
+
 static const char *title_of(const json_t *attempt)
 {
     const char *title = jx_str(attempt, "title", "");
@@ -54,8 +78,11 @@ static const char *title_of(const json_t *attempt)
 
 void print_attempts(struct buf *out, const struct print *p, const json_t *attempts)
 {
+    static const char *const with_clashes[] = {"ID",    "STATE", "AGENT",     "TIME", "COMMITS",
+                                               "FILES", "ASKS",  "CONFLICTS", "TASK"};
     static const char *const headers[] = {"ID",      "STATE", "AGENT", "TIME",
                                           "COMMITS", "FILES", "ASKS",  "TASK"};
+    bool has_clashes = any_clash(attempts);
     AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
     size_t i;
     const json_t *a;
@@ -63,9 +90,12 @@ void print_attempts(struct buf *out, const struct print *p, const json_t *attemp
         buf_adds(out, "no attempts yet; start some: headgate run -n 4 'PROMPT'\n");
         return;
     }
-    print_table_init(&t, headers, ARRAY_LEN(headers));
+    print_table_init(&t, has_clashes ? with_clashes : headers,
+                     ARRAY_LEN(headers) + (has_clashes ? 1 : 0));
     json_array_foreach(attempts, i, a)
     {
+        AUTO_BUF struct buf clashes = BUF_INIT;
+        add_clashes(&clashes, a);
         print_table_cell(&t, PRINT_BOLD, jx_str(a, "id", "?"));
         state_cell(&t, a);
         print_table_cell(&t, PRINT_PLAIN, jx_str(a, "agent", ""));
@@ -73,6 +103,8 @@ void print_attempts(struct buf *out, const struct print *p, const json_t *attemp
         print_table_int(&t, jx_int(a, "commits", 0));
         files_cell(&t, a);
         print_table_int(&t, jx_int(a, "pending", 0));
+        if (has_clashes)
+            print_table_cell(&t, PRINT_RED, clashes.ptr);
         print_table_cell(&t, PRINT_PLAIN, title_of(a));
     }
     print_table_add(out, p, &t);
@@ -273,6 +305,7 @@ void print_attempt(struct buf *out, const struct print *p, const json_t *a)
 {
     enum print_style style;
     AUTO_BUF struct buf end = BUF_INIT, time = BUF_INIT, work = BUF_INIT, base = BUF_INIT;
+    AUTO_BUF struct buf clashes = BUF_INIT;
     (void)print_attempt_state(a, &style);
     print_attempt_end(&end, a);
     add_elapsed(&time, p, a);
@@ -290,6 +323,8 @@ void print_attempt(struct buf *out, const struct print *p, const json_t *a)
     print_field(out, p, "branch", jx_str(a, "branch", NULL));
     print_field(out, p, "base", base.ptr);
     print_field(out, p, "work", work.ptr);
+    add_clashes(&clashes, a);
+    print_field(out, p, "conflicts", clashes.len ? clashes.ptr : NULL);
     print_field(out, p, "repository", jx_str(a, "repo", NULL));
     print_field(out, p, "worktree", jx_str(a, "tree", NULL));
     print_field(out, p, "engine", jx_str(a, "engine", NULL));

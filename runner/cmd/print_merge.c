@@ -1,17 +1,21 @@
 #include "runner/cmd/print_merge.h"
 
+#include <inttypes.h>
+
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 
-static void add_paths(struct buf *out, const json_t *paths)
+/* "PATH:LINE, PATH" */
+static void add_places(struct buf *out, const json_t *trial)
 {
     size_t i;
-    const json_t *path;
-    json_array_foreach(paths, i, path)
+    const json_t *hunk;
+    json_array_foreach(jx_arr(trial, "hunks"), i, hunk)
     {
-        if (i)
-            buf_adds(out, ", ");
-        buf_add(out, json_string_value(path), json_string_length(path));
+        int64_t line = jx_int(hunk, "line", 0);
+        buf_addf(out, "%s%s", i ? ", " : "", jx_str(hunk, "path", "?"));
+        if (line > 0)
+            buf_addf(out, ":%" PRId64, line);
     }
 }
 
@@ -28,9 +32,8 @@ void print_conflicts(struct buf *out, const struct print *p, const json_t *trial
     print_table_init(&t, headers, ARRAY_LEN(headers));
     json_array_foreach(trials, i, trial)
     {
-        const json_t *paths = jx_arr(trial, "conflicts");
         AUTO_BUF struct buf text = BUF_INIT;
-        add_paths(&text, paths);
+        add_places(&text, trial);
         print_table_cell(&t, PRINT_BOLD, jx_str(trial, "what", "?"));
         print_table_cell(&t, PRINT_PLAIN, jx_str(trial, "into", "?"));
         print_table_cell(&t, text.len ? PRINT_RED : PRINT_GREEN, text.len ? text.ptr : "none");

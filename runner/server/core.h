@@ -53,6 +53,8 @@ struct server {
     struct layer_report layers; /* of this host, once probed */
     bool has_layers;
 
+    struct clash_board *clashes; /* clash.h */
+
     struct notice *notices; /* notify.h: running notify-send */
     int64_t last_notice_ms;
     struct notify_queue *notify_queue; /* notify_command.h; NULL: nothing was told yet */

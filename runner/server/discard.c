@@ -5,6 +5,7 @@
 
 #include "gate/ledger.h"
 #include "runner/base/clock.h"
+#include "runner/server/clash.h"
 #include "runner/server/events.h"
 #include "runner/server/executor.h"
 #include "runner/store/run_row.h"
@@ -103,10 +104,14 @@ static bool strike_out(struct discard *d, const char *id)
 bool discard_settle(struct server *s, struct job *job, struct err *err)
 {
     const char *id = job->live->id;
+    if (job->ok)
+        clash_note(s, id); /* those that met it are rid of it */
     if (job->ok && !remove_rows(s, job, err))
         return false;
-    if (job->ok)
+    if (job->ok) {
         events_gone(s, id, job->live->run);
+        clash_look(s);
+    }
     struct discard **at = &s->discards;
     while (*at) {
         struct discard *d = *at;

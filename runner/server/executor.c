@@ -5,6 +5,7 @@
 
 #include "runner/base/clock.h"
 #include "runner/server/broker.h"
+#include "runner/server/clash.h"
 #include "runner/server/discard.h"
 #include "runner/server/epoch.h"
 #include "runner/server/events.h"
@@ -368,6 +369,8 @@ static void finish(struct job *job)
         retry_later(s);
         return;
     }
+    if (job->kind == JOB_HARVEST || job->kind == JOB_HARVEST_END)
+        clash_touch(s, live->id);
     /* One that is still wanted will see more. */
     unsigned harvests = 1U << JOB_HARVEST | 1U << JOB_HARVEST_END;
     if (1U << job->kind & harvests && !(live->wanted & harvests))

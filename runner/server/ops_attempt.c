@@ -9,6 +9,7 @@
 #include "runner/base/clock.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
+#include "runner/server/clash.h"
 #include "runner/server/events.h"
 #include "runner/server/executor.h"
 #include "runner/server/gather.h"
@@ -245,8 +246,10 @@ void op_attempt_merged(struct request *r)
     AUTO_STRV struct strv ids = STRV_INIT;
     if (resolve_one(&ids, r, &err) &&
         executor_update(r->server, ids.v[0], fill_merged, r->body, &err) &&
-        log_act(r, "attempt.merged", &ids, &err))
+        log_act(r, "attempt.merged", &ids, &err)) {
+        clash_touch(r->server, ids.v[0]);
         request_answer(r, NULL);
-    else
-        request_fail(r, &err);
+        return;
+    }
+    request_fail(r, &err);
 }

@@ -16,6 +16,7 @@
 
 #include "runner/base/clock.h"
 #include "runner/base/fs.h"
+#include "runner/server/clash.h"
 #include "runner/server/control.h"
 #include "runner/server/discard.h"
 #include "runner/server/epoch.h"
@@ -135,7 +136,7 @@ static bool open_all(struct server *s, struct err *err)
     return settings_open(s, err) && store_open(&s->db, s->paths.db, err) &&
            idle_configure(s, err) && epoch_init(s, err) &&
            run_row_last_id(&s->last_run, s->db, err) && control_listen(s, err) &&
-           recover_all(s, err);
+           recover_all(s, err) && clash_touch_all(s, err);
 }
 
 /* Serve until server_stop; work that was under way then is waited for, and its results are
@@ -154,6 +155,7 @@ static bool serve(struct server *s, void (*ready)(void *arg), void *arg, struct 
     uv_close((uv_handle_t *)&s->linger_timer, NULL);
     uv_run(&s->loop, UV_RUN_DEFAULT);
     live_free_all(s);
+    clash_free(s);
     if (uv_loop_close(&s->loop) != 0)
         server_log("handles were left open at the end");
     db_close(s->db);

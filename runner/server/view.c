@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gate/ledger.h"
+#include "runner/server/clash.h"
 #include "runner/server/live.h"
 #include "runner/store/rung.h"
 
@@ -78,6 +79,7 @@ static void add_course(json_t *a, const struct server *s, const struct attempt_r
     jx_set_int(a, "files", row->files);
     jx_set_bool(a, "dirty", row->snapshot != NULL);
     jx_set_str(a, "merged_into", row->merged_into);
+    jx_set(a, "conflicts", clash_json(s, row->id));
     AUTO_FREE char *dir = paths_attempt(&s->paths, row->id);
     AUTO_FREE char *socket = paths_keeper_socket(&s->paths, row->id);
     AUTO_FREE char *log = paths_attempt_file(&s->paths, row->id, "log");

@@ -69,6 +69,8 @@ void watch_open(struct live *live)
     w->event.data = w->quiet.data = w;
     live->watch = w;
     int status = arm(w);
+    if (w->has_reflog) /* it was faster than we */
+        uv_timer_start(&w->quiet, on_quiet, QUIET_MS, 0);
     if (status != 0)
         server_log("attempt %s: its commits come home at the end only: %s", live->id,
                    uv_strerror(status));

@@ -11,7 +11,7 @@ void attempt_row_release(struct attempt_row *row)
         row->id,     row->title,  row->task,      row->agent,  row->branch,      row->subdir,
         row->engine, row->tree,   row->tip,       row->note,   row->engine_why,  row->snapshot,
         row->review, row->layers, row->last_line, row->error,  row->merged_into, row->merged_commit,
-        row->repo,   row->base,   row->base_ref,  row->ladder, row->into,
+        row->repo,   row->base,   row->base_ref,  row->ladder, row->into, row->common,
     };
     for (size_t i = 0; i < ARRAY_LEN(owned); i++)
         free(owned[i]);
@@ -110,6 +110,7 @@ static void read_course(struct attempt_row *row, struct db_stmt *s)
     row->ladder = column_text(s, 35);
     row->into = column_text(s, 36);
     row->is_base_wip = db_col_int(s, 37) != 0;
+    row->common = column_text(s, 38);
 }
 
 bool attempt_row_get(struct attempt_row *ret, struct db *db, const char *id, struct err *err)
@@ -124,7 +125,7 @@ bool attempt_row_get(struct attempt_row *ret, struct db *db, const char *id, str
             " keeper_pid, keeper_ticks, keeper_boot, spool_seq, merged_into, merged_commit,"
             " path, base, base_ref,"
             " coalesce((SELECT rung.ladder FROM rung WHERE rung.attempt = a.id), r.ladder),"
-            " json_extract(a.spec, '$.into'), coalesce(json_extract(a.spec, '$.base_wip'), 0)"
+            " json_extract(a.spec, '$.into'), coalesce(json_extract(a.spec, '$.base_wip'), 0), r.repo"
             " FROM attempt a JOIN run r ON r.id = a.run WHERE a.id = ?",
             err))
         return false;

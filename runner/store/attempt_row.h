@@ -19,6 +19,7 @@ struct attempt_row {
     int64_t created_ms;
     char *into;                   /* the branch that its work is for, NULL: the one checked out */
     bool is_base_wip;
+    char *common;                 /* common folder of its repository */
     char *repo, *base, *base_ref; /* of its run: what was named, oid, words for people */
     char *ladder;                 /* of its run, at the time of reading */
     /* What attempt_row_save writes. */

@@ -360,8 +360,9 @@ static void prints_merges_and_cleaning(void **state)
 {
     (void)state;
     AUTO_JSON json_t *trials =
-        parse("[{\"what\":\"1.1\",\"into\":\"main\",\"conflicts\":[]},"
-              "{\"what\":\"1.1\",\"into\":\"1.2\",\"conflicts\":[\"a.c\",\"b\\u001b.c\"]}]");
+        parse("[{\"what\":\"1.1\",\"into\":\"main\",\"hunks\":[]},"
+              "{\"what\":\"1.1\",\"into\":\"1.2\",\"hunks\":[{\"path\":\"a.c\",\"line\":7},"
+              "{\"path\":\"b\\u001b.c\",\"line\":0}]}]");
     AUTO_JSON json_t *cleaned =
         parse("{\"removed\":[{\"what\":\"base\",\"path\":\"/s/b\",\"bytes\":3670016},"
               "{\"what\":\"log\",\"path\":\"/s/l\",\"bytes\":12}]}");
@@ -369,7 +370,7 @@ static void prints_merges_and_cleaning(void **state)
     print_conflicts(&out, &narrow, trials);
     assert_string_equal(out.ptr, "MERGE  INTO  CONFLICTS\n"
                                  "1.1    main  none\n"
-                                 "1.1    1.2   a.c, b\\e.c\n");
+                                 "1.1    1.2   a.c:7, b\\e.c\n");
     print_cleaned(&clean, &narrow, cleaned, true);
     assert_string_equal(clean.ptr, "WHAT  SIZE     PATH\n"
                                    "base  3.5 MiB  /s/b\n"

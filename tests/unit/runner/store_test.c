@@ -43,7 +43,7 @@ static void the_environment_is_stored_once(void **state)
     bool have;
     fixture_add_run(f, 3, 2);
     assert_ok(db_stmt(&s, f->db,
-                      "SELECT count(*) FROM attempt WHERE spec LIKE '%secret%' OR env IS NOT NULL"
+                      "SELECT count(*) FROM attempt WHERE spec LIKE '%=secret%' OR env IS NOT NULL"
                       " OR spec LIKE '%quotes%'",
                       &err));
     assert_ok(db_step(s, &have, &err));
