@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,7 +19,7 @@
 #include "sandbox/wire.h"
 
 /* Ours are kept above the numbers that the launcher gets, so that no dup2 overwrites a source. */
-enum { LOWEST_OWN_FD = 16, LOWEST_REALTIME_SIGNAL = 32 };
+enum { LOWEST_OWN_FD = 16, CHILD_STACK_BYTES = 16 * 1024 };
 
 static int lift(int fd)
 {
@@ -107,8 +107,19 @@ static bool start_open(struct start *s, const int std_fds[3], struct err *err)
     return fs_set_nonblock(s->ctl_fd, err);
 }
 
-static int describe_streams(posix_spawn_file_actions_t *actions, const struct start *s)
+/* What the child of one start needs, in memory that it shares with its parent. */
+struct exec_call {
+    const struct start *start;
+    const char *launcher;
+    int why; /* errno, when there was no exec */
+};
+
+/* The descriptors that are moved lie above all that they are moved to (lift). An empty environment:
+ * what the launcher was started with stays readable in /proc to its owner. */
+static int become_launcher(void *arg)
 {
+    struct exec_call *call = arg;
+    const struct start *s = call->start;
     const struct {
         int from, to;
     } moves[] = {
@@ -118,55 +129,40 @@ static int describe_streams(posix_spawn_file_actions_t *actions, const struct st
         {s->box_ctl_fd, WIRE_CTL_FD},
         {s->box_birth_fd, WIRE_BIRTH_FD},
     };
-    int why = 0;
-    for (size_t i = 0; !why && i < ARRAY_LEN(moves); i++)
-        why = posix_spawn_file_actions_adddup2(actions, moves[i].from, moves[i].to);
-    if (!why)
-        why = posix_spawn_file_actions_addclosefrom_np(actions, WIRE_FIRST_FREE_FD);
-    return why;
-}
-
-/* No signal blocked or ignored, whatever the caller does with its own. Real-time signals are
- * nobody's habit to ignore, and each costs a call. */
-static int describe_signals(posix_spawnattr_t *attr)
-{
-    sigset_t none, ordinary;
-    sigemptyset(&none);
-    sigemptyset(&ordinary);
-    for (int i = 1; i < LOWEST_REALTIME_SIGNAL; i++)
-        sigaddset(&ordinary, i);
-    int why = posix_spawnattr_setsigmask(attr, &none);
-    if (!why)
-        why = posix_spawnattr_setsigdefault(attr, &ordinary);
-    if (!why)
-        why = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    return why;
-}
-
-/* An empty environment: what the launcher was started with stays readable in /proc to its owner. */
-static bool start_launcher(pid_t *ret_pid, const struct start *s, const char *launcher,
-                           struct err *err)
-{
     char name[] = "headgate-box";
     char *argv[] = {name, NULL};
     char *env[] = {NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    int why = posix_spawn_file_actions_init(&actions);
-    if (why)
+    for (size_t i = 0; i < ARRAY_LEN(moves); i++)
+        if (dup2(moves[i].from, moves[i].to) < 0)
+            goto failed;
+    if (close_range(WIRE_FIRST_FREE_FD, ~0U, 0) == 0)
+        execve(call->launcher, argv, env);
+failed:
+    call->why = errno;
+    _exit(127);
+}
+
+/* As posix_spawn(3) does it, but for the signals: those are put right by the launcher itself, while
+ * it waits for its plan. Spawn would make some seventy calls for them while this process waits. No
+ * handler may run in the child, hence none does until it has its own memory. */
+static bool start_launcher(pid_t *ret_pid, const struct start *s, const char *launcher,
+                           struct err *err)
+{
+    _Alignas(16) char stack[CHILD_STACK_BYTES];
+    struct exec_call call = {s, launcher, 0};
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    pid_t pid =
+        clone(become_launcher, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &call);
+    int why = pid < 0 ? errno : call.why;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (why) {
+        while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
         return err_sys(err, why, "cannot start %s", launcher);
-    why = posix_spawnattr_init(&attr);
-    if (!why) {
-        why = describe_streams(&actions, s);
-        if (!why)
-            why = describe_signals(&attr);
-        if (!why)
-            why = posix_spawn(ret_pid, launcher, &actions, &attr, argv, env);
-        posix_spawnattr_destroy(&attr);
     }
-    posix_spawn_file_actions_destroy(&actions);
-    if (why)
-        return err_sys(err, why, "cannot start %s", launcher);
+    *ret_pid = pid;
     return true;
 }
 

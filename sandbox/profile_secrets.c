@@ -2,13 +2,11 @@
  * profile_secrets: what must not be seen of the folders of a person's home that a box shows: the
  * tokens, keys and sessions whose places are known.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "sandbox/present.h"
 #include "sandbox/profile.h"
 
 /* In the root of a toolchain, wherever it lies. */
@@ -59,40 +57,37 @@ static const char *const in_home[] = {
 };
 /* clang-format on */
 
-/* A secret of the host, by its real path, is covered where a bind shows it; not when it was named
- * itself. Nearly all are absent, which one look from the folder tells; a real path takes one for
- * each component (a quarter of a millisecond at each start of a box, measured). */
-static void mask(struct box_spec *spec, int folder_fd, const char *folder, const char *name,
-                 const struct box_bind *binds, size_t n)
-{
-    struct err ignored = ERR_INIT;
-    if (faccessat(folder_fd, name, F_OK, 0) != 0 && (errno == ENOENT || errno == ENOTDIR))
-        return;
-    AUTO_FREE char *path = fs_join(folder, name);
-    AUTO_FREE char *real = fs_realpath(path, &ignored);
-    for (size_t i = 0; real && i < n; i++) {
-        size_t len = strlen(binds[i].host);
-        if (strncmp(real, binds[i].host, len) == 0 && real[len] == '/')
-            strv_pushf(&spec->masks, "%s%s", binds[i].inside, real + len);
-    }
-}
+struct cover {
+    struct box_spec *spec;
+    const char *folder;
+    const struct box_bind *binds;
+    size_t n;
+};
 
-/* -1, where nothing can be looked at from it: then every real path is asked for. */
-static int open_folder(const char *path)
+/* A secret of the host, by its real path, is covered where a bind shows it; not when it was named
+ * itself. */
+static void mask(const char *name, void *arg)
 {
-    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const struct cover *c = arg;
+    struct err ignored = ERR_INIT;
+    AUTO_FREE char *path = fs_join(c->folder, name);
+    AUTO_FREE char *real = fs_realpath(path, &ignored);
+    for (size_t i = 0; real && i < c->n; i++) {
+        size_t len = strlen(c->binds[i].host);
+        if (strncmp(real, c->binds[i].host, len) == 0 && real[len] == '/')
+            strv_pushf(&c->spec->masks, "%s%s", c->binds[i].inside, real + len);
+    }
 }
 
 void profile_mask_root(struct box_spec *spec, const struct box_bind *root)
 {
-    AUTO_FD int fd = open_folder(root->host);
-    for (size_t i = 0; i < ARRAY_LEN(in_root); i++)
-        mask(spec, fd, root->host, in_root[i], root, 1);
+    struct cover c = {spec, root->host, root, 1};
+    present_each(root->host, in_root, ARRAY_LEN(in_root), mask, &c);
 }
 
 void profile_mask_secrets(struct box_spec *spec, const char *person_home)
 {
-    AUTO_FD int fd = open_folder(person_home);
-    for (size_t i = 0; spec->n_binds > 0 && i < ARRAY_LEN(in_home); i++)
-        mask(spec, fd, person_home, in_home[i], spec->binds, spec->n_binds);
+    struct cover c = {spec, person_home, spec->binds, spec->n_binds};
+    if (spec->n_binds > 0)
+        present_each(person_home, in_home, ARRAY_LEN(in_home), mask, &c);
 }

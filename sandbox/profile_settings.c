@@ -12,6 +12,7 @@
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "sandbox/present.h"
 #include "sandbox/profile.h"
 
 /* Files and whole folders. */
@@ -51,42 +52,41 @@ static bool is_lifted(const char *path, const char *tree, const struct strv *lif
     return false;
 }
 
-/* Whether the first part of a name is there; asked once for names that share it. */
-static bool may_exist(const char *host, const char *folder, const char *name, const char **asked)
+struct keep {
+    struct box_spec *spec;
+    const char *tree, *folder; /* folder in the tree, "" */
+    const struct strv *lifted;
+};
+
+static void keep(const char *name, void *arg)
 {
-    size_t len = strcspn(name, "/");
-    if (!host || (*asked && strncmp(*asked, name, len + 1) == 0))
-        return true;
-    AUTO_FREE char *part = xstrndup(name, len);
-    AUTO_FREE char *path = xasprintf("%s%s%s/%s", host, *folder ? "/" : "", folder, part);
-    if (!fs_exists(path))
-        return false;
-    *asked = name;
-    return true;
+    const struct keep *k = arg;
+    AUTO_FREE char *path = xasprintf("%s%s%s/%s", k->tree, *k->folder ? "/" : "", k->folder, name);
+    if (!is_lifted(path, k->tree, k->lifted))
+        strv_push(&k->spec->frozen, path);
 }
 
-static void keep(struct box_spec *spec, const char *tree, const char *host, const char *folder,
-                 const struct strv *lifted)
+static void keep_all(struct keep *k, const char *host)
 {
-    const char *asked = NULL;
-    for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
-        if (!may_exist(host, folder, settings[i], &asked))
-            continue;
-        AUTO_FREE char *path =
-            xasprintf("%s%s%s/%s", tree, *folder ? "/" : "", folder, settings[i]);
-        if (!is_lifted(path, tree, lifted))
-            strv_push(&spec->frozen, path);
+    if (host) {
+        AUTO_FREE char *folder = fs_join(host, k->folder);
+        present_each(folder, settings, ARRAY_LEN(settings), keep, k);
+        return;
     }
+    for (size_t i = 0; i < ARRAY_LEN(settings); i++)
+        keep(settings[i], k);
 }
 
 void profile_keep_settings(struct box_spec *spec, const char *tree, const char *host,
                            const char *subdir, const struct strv *lifted)
 {
-    keep(spec, tree, host, "", lifted);
+    struct keep k = {spec, tree, "", lifted};
+    keep_all(&k, host);
     for (const char *end = subdir; *end; end += *end == '/') {
         end = strchrnul(end, '/');
         AUTO_FREE char *folder = xstrndup(subdir, (size_t)(end - subdir));
-        keep(spec, tree, host, folder, lifted);
+        k.folder = folder;
+        keep_all(&k, host);
     }
 }
 

@@ -126,8 +126,21 @@ static bool receive_plan(struct launch *l, struct err *err)
     return plan_map(&l->plan, fd, err);
 }
 
+/* No signal blocked or ignored, whatever the caller does with its own. Real-time signals are
+ * nobody's habit to ignore. */
+static void reset_signals(void)
+{
+    enum { LOWEST_REALTIME = 32 };
+    sigset_t none;
+    sigemptyset(&none);
+    for (int number = 1; number < LOWEST_REALTIME; number++)
+        signal(number, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 static bool prepare(struct launch *l, struct err *err)
 {
+    reset_signals();
     close_range(WIRE_FIRST_FREE_FD, ~0U, 0);
     if (fcntl(WIRE_CTL_FD, F_SETFD, FD_CLOEXEC) < 0 ||
         fcntl(WIRE_BIRTH_FD, F_SETFD, FD_CLOEXEC) < 0)

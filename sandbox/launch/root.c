@@ -344,7 +344,7 @@ static bool enter_new_root(const char *root, struct err *err)
 static long share_of(const char *proc, const char *limit)
 {
     enum { SHARE = 4, LEAST = 16 };
-    char path[PATH_MAX], text[32] = "";
+    char path[PATH_MAX + 64], text[32] = "";
     snprintf(path, sizeof(path), "%s/sys/%s", proc, limit);
     AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
