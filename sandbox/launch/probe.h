@@ -18,6 +18,7 @@ struct probe_attempt {
 extern const struct probe_attempt probe_views[]; /* probe_view.c: what is seen and reached */
 extern const struct probe_attempt probe_calls[]; /* probe_call.c: system calls that are refused */
 /* Of the escape suite (sandbox/escape/try_*.c). */
-extern const struct probe_attempt probe_spaces[], probe_escape_calls[], probe_ipc[], probe_life[];
+extern const struct probe_attempt probe_spaces[], probe_escape_calls[], probe_ipc[], probe_life[],
+    probe_net[];
 
 #endif
