@@ -39,12 +39,15 @@ struct agent {
     const char *title;         /* "Claude Code" */
     const char *program;       /* looked up in the person's PATH; NULL: none (command) */
     const char *tested;        /* version that was tested, NULL */
-    const char *output;        /* "lines", "claude" or "codex": how a keeper finds the last line to show */
+    const char *output;        /* "lines", "claude", "codex" or "opencode": how a keeper finds the last line to show */
     const char *const *needs_env; /* credentials that are passed when set, NULL-terminated */
     const char *const *needs_hosts; /* listed when credentials are passed, NULL-terminated; NULL: none */
     const struct agent_form *exec_calls; /* what carries out a shell call, ended by an empty form */
     const struct agent_form *exec_helpers; /* what it starts by itself */
     const struct agent_form *exec_selves; /* what of that is the agent as well: its driver starts it; NULL: none */
+    /* Files and folders of a project in which it would look for settings, and for programs to run as itself: covered in the
+     * box, in each folder from the repository's top to where it starts; NULL: nothing that counts. */
+    const char *const *project_settings;
     const char *url_env; /* a variable that points it to another server than those; NULL: none */
     /* Add argv, environment, seeded files and binds to spec. */
     bool (*prepare)(struct box_spec *spec, const struct agent_start *start, struct err *err);

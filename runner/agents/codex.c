@@ -83,6 +83,17 @@ static void add_provider(struct box_spec *spec, const struct agent_start *start)
     set_text(spec, "model_providers.headgate.wire_api", "responses");
 }
 
+/* The dialog about the folder is answered: what of its settings would count is covered. */
+static void add_trust(struct box_spec *spec, const struct agent_start *start)
+{
+    AUTO_BUF struct buf word = BUF_INIT;
+    buf_adds(&word, "projects={");
+    add_quoted(&word, start->worktree);
+    buf_adds(&word, "={trust_level=\"trusted\"}}");
+    strv_push(&spec->argv, "-c");
+    strv_push(&spec->argv, word.ptr);
+}
+
 static void add_settings(struct box_spec *spec, const struct agent_start *start)
 {
     const char *model = config_str(start->config, "agent.codex.model", NULL);
@@ -97,6 +108,7 @@ static void add_settings(struct box_spec *spec, const struct agent_start *start)
     set_text(spec, "web_search", "disabled");
     if (model)
         set_text(spec, "model", model);
+    add_trust(spec, start);
     add_provider(spec, start);
 }
 
@@ -106,6 +118,10 @@ static void add_interactive(struct box_spec *spec, const struct agent_start *sta
     add_settings(spec, start);
     set_text(spec, "approval_policy", "never");
     set_text(spec, "sandbox_mode", "danger-full-access");
+    /* For announcements. What its tools start may still ask for that host. */
+    strv_env_set(&spec->env, "NO_PROXY", "raw.githubusercontent.com");
+    set_text(spec, "shell_environment_policy.set.NO_PROXY", "127.0.0.1,localhost,::1");
+    set_text(spec, "shell_environment_policy.set.no_proxy", "127.0.0.1,localhost,::1");
     if (start->resume) {
         strv_push(&spec->argv, "resume");
         strv_push(&spec->argv, "--last");
@@ -132,20 +148,6 @@ static bool add_headless(struct box_spec *spec, const struct agent_start *start,
     strv_push(&spec->argv, "--strict-config");
     add_settings(spec, start);
     return true;
-}
-
-/* The trust dialog is answered once, with no: nothing of a repository's own settings is taken. */
-static bool seed_home(const struct agent_start *start, struct err *err)
-{
-    AUTO_FREE char *folder = fs_join(start->home_host, ".codex");
-    AUTO_FREE char *file = fs_join(folder, "config.toml");
-    AUTO_BUF struct buf text = BUF_INIT;
-    if (fs_exists(file)) /* a resumed attempt keeps its own */
-        return true;
-    buf_adds(&text, "[projects.");
-    add_quoted(&text, start->worktree);
-    buf_adds(&text, "]\ntrust_level = \"untrusted\"\n");
-    return fs_mkdirs(folder, 0700, err) && fs_write_plain(AT_FDCWD, file, text.ptr, text.len, 0600, err);
 }
 
 /* The program of an npm package is one of several in a folder that it needs; a launcher of Node in front of it is left out. */
@@ -195,7 +197,8 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
         return err_set(err, ERR_FAILED,
                        "Codex is not installed: there is no 'codex' in PATH (npm install -g @openai/codex)");
     AUTO_FREE char *program = show(spec, found, err);
-    if (!program || !install_gate(spec, start, err) || !seed_home(start, err))
+    AUTO_FREE char *home = fs_join(start->home_host, ".codex"); /* which it wants to be there */
+    if (!program || !install_gate(spec, start, err) || !fs_mkdirs(home, 0700, err))
         return false;
     for (size_t i = 0; credentials[i]; i++) {
         const char *value = strv_env_get(start->caller_env, credentials[i]);
@@ -233,6 +236,9 @@ static const struct agent_form helpers[] = {
     {{NULL}},
 };
 
+static const char *const project_settings[] = {".codex/config.toml", ".codex/hooks.json", ".codex/hooks", ".codex/rules",
+                                               NULL};
+
 /* headgate-drive starts it. */
 static const struct agent_form selves[] = {{{"codex", "app-server", "%*", NULL}}, {{NULL}}};
 
@@ -248,5 +254,6 @@ const struct agent agent_codex = {
     .exec_calls = calls,
     .exec_helpers = helpers,
     .exec_selves = selves,
+    .project_settings = project_settings,
     .prepare = prepare,
 };

@@ -9,7 +9,7 @@
 /* The most telling argument of a tool call, by the names that agents use. */
 static const char *main_argument(const json_t *input)
 {
-    static const char *const names[] = {"command", "file_path", "path", "pattern", "url", "description"};
+    static const char *const names[] = {"command", "file_path", "filePath", "path", "pattern", "url", "description"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = jx_str(input, names[i], NULL);
         if (value)
@@ -98,12 +98,34 @@ static bool codex_line(struct buf *out, const char *line, size_t len)
     return false;
 }
 
+/* One line of `opencode run --format json`. */
+static bool opencode_line(struct buf *out, const char *line, size_t len)
+{
+    AUTO_JSON json_t *msg = NULL;
+    struct err ignored;
+    if (!jx_parse(&msg, line, len, &ignored))
+        return false;
+    const char *type = jx_str(msg, "type", "");
+    const json_t *part = jx_obj(msg, "part");
+    if (strcmp(type, "text") == 0)
+        buf_adds(out, jx_str(part, "text", ""));
+    else if (strcmp(type, "tool_use") == 0)
+        buf_addf(out, "%s %s", jx_str(part, "tool", "tool"), main_argument(jx_obj(jx_obj(part, "state"), "input")));
+    else if (strcmp(type, "error") == 0)
+        buf_adds(out, jx_str(jx_obj(jx_obj(msg, "error"), "data"), "message", "error"));
+    else
+        return false;
+    return true;
+}
+
 bool agent_output_line(struct buf *out, const char *output_kind, const char *line, size_t len)
 {
     if (strcmp(output_kind, "claude") == 0)
         return claude_line(out, line, len);
     if (strcmp(output_kind, "codex") == 0)
         return codex_line(out, line, len);
+    if (strcmp(output_kind, "opencode") == 0)
+        return opencode_line(out, line, len);
     if (len == 0)
         return false;
     buf_add(out, line, len);

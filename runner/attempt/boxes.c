@@ -205,16 +205,52 @@ static void pass_environment(struct box_spec *spec, const struct boxes *b)
     }
 }
 
-/* The set-up command runs in the same box before the agent, and the agent starts only when it succeeded. */
-static void put_setup_first(struct box_spec *spec, const struct attempt_spec *s)
+static void cover_settings_of(struct box_spec *spec, const struct boxes *b, const char *folder)
 {
-    if (!s->setup)
+    const struct agent *agent = agent_find(b->spec->agent);
+    for (size_t i = 0; agent && agent->project_settings && agent->project_settings[i]; i++)
+        strv_pushf(&spec->masks, "%s/%s%s%s", b->tree->tree, folder, *folder ? "/" : "", agent->project_settings[i]);
+}
+
+/* A covered file must not look deleted to git, which would commit that. */
+static void keep_covered(struct buf *script, const struct agent *agent)
+{
+    buf_adds(script, "git -C \"$HEADGATE_WORKTREE\" ls-files -z --");
+    for (size_t i = 0; agent->project_settings[i]; i++)
+        buf_addf(script, " '%s' '**/%s'", agent->project_settings[i], agent->project_settings[i]);
+    buf_adds(script, " | git -C \"$HEADGATE_WORKTREE\" update-index -z --skip-worktree --stdin || :\n");
+}
+
+/* In every folder from the top of the worktree to where the agent starts. */
+static void cover_settings(struct box_spec *spec, const struct boxes *b, struct buf *setup)
+{
+    const struct agent *agent = agent_find(b->spec->agent);
+    const char *subdir = b->spec->subdir;
+    if (!agent || !agent->project_settings)
+        return;
+    cover_settings_of(spec, b, "");
+    for (const char *end = subdir; *end; end += *end == '/') {
+        end = strchrnul(end, '/');
+        AUTO_FREE char *folder = xstrndup(subdir, (size_t)(end - subdir));
+        cover_settings_of(spec, b, folder);
+    }
+    keep_covered(setup, agent);
+}
+
+/* What runs in the same box before the agent, which starts only when it succeeded: our own part, then the set-up command. */
+static void put_setup_first(struct box_spec *spec, const struct boxes *b)
+{
+    AUTO_BUF struct buf script = BUF_INIT;
+    cover_settings(spec, b, &script);
+    buf_adds(&script, b->spec->setup ? b->spec->setup : "");
+    if (script.len == 0)
         return;
     strv_push(&spec->setup, "/bin/sh");
     strv_push(&spec->setup, "-e");
     strv_push(&spec->setup, "-c");
-    strv_push(&spec->setup, s->setup);
-    strv_push_all(&spec->setup_env, strv_array(&s->secrets));
+    strv_push(&spec->setup, script.ptr);
+    if (b->spec->setup)
+        strv_push_all(&spec->setup_env, strv_array(&b->spec->secrets));
 }
 
 static bool add_agent(struct box_spec *spec, const struct boxes *b, struct err *err)
@@ -253,7 +289,7 @@ bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
     show_git(&spec, b->tree, true, true);
     if (!show_gate(&spec, b, err) || !add_agent(&spec, b, err))
         return false;
-    put_setup_first(&spec, b->spec);
+    put_setup_first(&spec, b);
     if (!add_overrides(&spec, b, err))
         return false;
     strv_push_all(&spec.listen_ports, strv_array(&b->spec->services));

@@ -78,6 +78,16 @@ bool way_out_hosts(struct strv *ret, const struct strv *asked, const struct conf
     return true;
 }
 
+/* An adapter may have named hosts that its agent looks for by itself and that nobody should be asked about: without the proxy
+ * they are not found. */
+static void show_exceptions(struct box_spec *spec)
+{
+    const char *more = strv_env_get(&spec->env, "NO_PROXY");
+    AUTO_FREE char *all = xasprintf("127.0.0.1,localhost,::1%s%s", more ? "," : "", more ? more : "");
+    strv_env_set(&spec->env, "NO_PROXY", all);
+    strv_env_set(&spec->env, "no_proxy", all);
+}
+
 /* Where a program does not know a proxy for everything, HTTP's is what most know; SOCKS5 is spoken on the same
  * port. Services and servers of the box's own are never asked for through it. */
 void way_out_show(struct box_spec *spec, const struct strv *services)
@@ -97,8 +107,7 @@ void way_out_show(struct box_spec *spec, const struct strv *services)
     strv_pushf(&spec->listen_ports, "%u", port);
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         strv_env_set(&spec->env, names[i], url);
-    strv_env_set(&spec->env, "NO_PROXY", "127.0.0.1,localhost,::1");
-    strv_env_set(&spec->env, "no_proxy", "127.0.0.1,localhost,::1");
+    show_exceptions(spec);
     strv_env_set(&spec->env, "NODE_USE_ENV_PROXY", "1");
     strv_env_set(&spec->env, "JAVA_TOOL_OPTIONS", java);
     strv_env_set(&spec->env, "HEADGATE_PROXY", place);

@@ -2,6 +2,8 @@
 # need_PROGRAM puts its folder in front of PATH, or skips the script with the reason.
 CLAUDE_VERSION=2.1.332
 CODEX_VERSION=0.171.0
+OPENCODE_VERSION=1.18.33
+GEMINI_VERSION=0.61.0
 
 case $(uname -m) in
 x86_64) AGENT_ARCH=x64 ;;
@@ -52,6 +54,12 @@ need_claude() {
 need_codex() {
     need_package "codex-$CODEX_VERSION" "@openai/codex@$CODEX_VERSION-linux-$AGENT_ARCH"
     use_program codex "$(echo "$package"/vendor/*/bin/codex)"
+    export OPENAI_API_KEY=sk-test-000-abcdefghijklmnop
+}
+
+need_opencode() {
+    need_package "opencode-$OPENCODE_VERSION" "opencode-linux-$AGENT_ARCH@$OPENCODE_VERSION"
+    use_program opencode "$package/bin/opencode"
     export OPENAI_API_KEY=sk-test-000-abcdefghijklmnop
 }
 

@@ -44,6 +44,8 @@ def reply_for(protocol, body, raw):
     named = re.search(r"@@(\w+)@@", "\n".join(users))
     name = named.group(1) if named else None
     turns = SCRIPT.get(name, [])
+    if not tools and protocol is not wire.Responses: # some ask for a title, and offer no tools; Codex tells tools in words
+        turns = [{"text": "A title"}]
     step = turns[turn] if turn < len(turns) else {"text": "nothing more to do"}
     text = json.dumps(step).replace("{{CWD}}", working_folder(raw))
     step = json.loads(re.sub(r"\{\{RESULT:(\w+)\}\}", lambda m: of_results(results, m.group(1)), text))

@@ -4,7 +4,8 @@
 . "$(dirname "$0")/../lib.sh"
 . "$TESTS/agents/install.sh"
 need_codex
-git config --file "$XDG_CONFIG_HOME/headgate/config" agent.codex.model gpt-5.5
+settings=$XDG_CONFIG_HOME/headgate/config
+git config --file "$settings" agent.codex.model gpt-5.5
 
 make_repo "$WORLD/repo"
 cd "$WORLD/repo"
@@ -109,5 +110,29 @@ until_true 60 is_done "$run.1" || die "$(headgate show "$run.1")"
 check_equal 'outcome of a killed agent' failed "$(outcome_of "$run.1")"
 check_status 1 'its call is not approved any more' headgate gate approve "$call"
 check_equal 'what it did is kept' first "$(git show "headgate/$run/1:first.txt")"
+
+# Interactive: its own terminal, no first-run dialog, the hook; and a model that calls tools from programs of its own.
+cat >"$WORLD/script.json" <<'S'
+{"main": [
+  {"calls": [{"name": "exec", "ns": "functions", "custom": true, "input": "text(await tools.exec_command({cmd: \"echo first >first.txt; echo \\\"$NO_PROXY\\\" >proxy.txt\"}));"}]},
+  {"calls": [{"name": "exec", "ns": "functions", "custom": true, "input": "text(await tools.exec_command({cmd: \"touch ran.txt\"}));"}]},
+  {"text": "all done"}]}
+S
+git config --file "$settings" agent.codex.model gpt-6.2-sol
+start_model
+headgate run -i --agent codex --service "$port" --ladder confirm --detach '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
+run=$(last_run)
+approve_next 'an interactive session asks' 'echo first >first.txt; echo "$NO_PROXY" >proxy.txt'
+check_equal 'and goes on' 'touch ran.txt' "$(next)"
+headgate stop "$run.1" >/dev/null
+check_equal 'what it did is kept' first "$(git show "headgate/$run/1:first.txt")"
+check_equal 'what it starts may ask for every host' '127.0.0.1,localhost,::1' "$(git show "headgate/$run/1:proxy.txt")"
+
+# Without its hook nothing begins.
+git config --file "$settings" box.mask /etc/codex/requirements.toml
+start_model
+check_status 1 'without its hook it does not start' headgate run --agent codex --service "$port" '@@main@@ go'
+check 'and says why' sh -c "headgate logs $(last_run).1 | grep -q 'its hook is not in force'"
+check_equal 'the model was not asked' 0 "$(wc -l <"$WORLD/model.jsonl")"
 no_own_connections
 exit $FAILED

@@ -57,6 +57,7 @@ BEGIN {
 
     # Written by the build, so not below the root.
     generated["sandbox_filter.h"] = "^sandbox/"
+    generated["opencode_plugin.h"] = "^runner/agents/"
 
     # Matched against "layer:path".
     only["uv.h"] = "^(runner|commands):|:ui/host"
