@@ -11,6 +11,7 @@
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
+#include "worktree/attempt.h"
 
 enum { DEPTH = 256, FILES_MAX = 5000000, LISTED_MAX = 200 };
 
@@ -111,19 +112,45 @@ static bool walk(struct walk *w, int dirfd, int depth, struct err *err)
     return true;
 }
 
-static bool walk_folder(struct walk *w, const char *path, struct err *err)
+static bool walk_open(struct walk *w, int fd, const char *path, struct err *err)
 {
-    AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT || errno == EACCES || err_sys(err, errno, "cannot open %s", path);
     bool ok = walk(w, fd, 0, err) || err_prefix(err, "cannot look through %s", path);
     buf_release(&w->path);
     return ok;
 }
 
+static bool walk_folder(struct walk *w, const char *path, struct err *err)
+{
+    AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT || errno == EACCES || err_sys(err, errno, "cannot open %s", path);
+    return walk_open(w, fd, path, err);
+}
+
+/* A submodule (subs.h), whose files lie in the upper of the attempt that it belongs to: its folder
+ * is below that one's, its tree below that one's tree. */
+static bool walk_submodule(struct walk *w, const struct wt_attempt *a, struct err *err)
+{
+    struct err ignored = ERR_INIT;
+    AUTO_FREE char *dir = fs_dirname(a->dir);
+    AUTO_FREE char *tree = xasprintf("%s/tree/", dir);
+    AUTO_FREE char *upper = fs_join(dir, "upper");
+    if (strncmp(a->tree, tree, strlen(tree)) != 0 || !fs_is_dir(upper))
+        return walk_folder(w, a->tree, err);
+    AUTO_FD int top = fs_open_dir(AT_FDCWD, upper, err);
+    if (top < 0)
+        return false;
+    /* The agent may have put anything in its place; then there is nothing of it to read. */
+    AUTO_FD int fd =
+        fs_open_beneath(top, a->tree + strlen(tree), O_RDONLY | O_DIRECTORY, 0, &ignored);
+    return fd < 0 || walk_open(w, fd, a->tree, err);
+}
+
 bool unread_find(struct unread *ret, const struct wt_attempt *a, struct err *err)
 {
     struct walk w = {.found = ret, .path = BUF_INIT};
+    if (!a->upper && a->gitdir_top)
+        return walk_submodule(&w, a, err);
     return walk_folder(&w, a->upper ? a->upper : a->tree, err);
 }
 
@@ -131,7 +158,10 @@ bool unread_check_gitdir(const struct wt_attempt *a, struct err *err)
 {
     AUTO_UNREAD struct unread found = UNREAD_INIT;
     struct walk w = {.found = &found, .is_gitdir = true, .path = BUF_INIT};
-    if (!walk_folder(&w, a->gitdir, err))
+    AUTO_FD int fd = attempt_open_git(a, ".");
+    if (fd < 0)
+        return err_sys(err, errno, "cannot open %s", a->gitdir);
+    if (!walk_open(&w, fd, a->gitdir, err))
         return false;
     const struct strv *list = found.special.n > 0 ? &found.special : &found.large;
     if (list->n == 0)

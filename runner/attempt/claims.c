@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runner/attempt/box_claims.h"
 #include "runner/base/fs.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
@@ -28,17 +29,17 @@ static bool is_at_or_below(const char *path, const char *folder)
            (strncmp(path, folder, len) == 0 && (path[len] == '/' || !path[len]));
 }
 
-static bool overlap(const char *a, const char *b)
+bool claims_overlap(const char *a, const char *b)
 {
     return is_at_or_below(a, b) || is_at_or_below(b, a);
 }
 
 static bool check_own(const struct boxes *b, const struct box_bind *bind, struct err *err)
 {
-    if (overlap(bind->host, b->paths->state) || overlap(bind->host, b->paths->runtime))
+    if (claims_overlap(bind->host, b->paths->state) || claims_overlap(bind->host, b->paths->runtime))
         return err_set(err, ERR_USAGE, "%s cannot be shown in a box: Headgate keeps its state there",
                        bind->host);
-    if (bind->flags & BOX_BIND_WRITE && overlap(bind->host, b->tree->repo))
+    if (bind->flags & BOX_BIND_WRITE && claims_overlap(bind->host, b->tree->repo))
         return err_set(err, ERR_USAGE,
                        "%s cannot be writable in a box: the repository's own %s is there, and what is "
                        "written in it runs outside",
@@ -57,12 +58,12 @@ static bool is_live(const struct paths *paths, const char *attempt, int claim_fd
 }
 
 /* Against the note of one other attempt. */
-static bool check_other(const struct boxes *b, const char *attempt, const struct strv *writable,
+static bool check_other(const struct paths *paths, const char *attempt, const struct strv *writable,
                         struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT;
     AUTO_STRV struct strv theirs = STRV_INIT;
-    AUTO_FREE char *path = paths_attempt_file(b->paths, attempt, FILE_NAME);
+    AUTO_FREE char *path = paths_attempt_file(paths, attempt, FILE_NAME);
     AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return true;
@@ -71,7 +72,7 @@ static bool check_other(const struct boxes *b, const char *attempt, const struct
     strv_split(&theirs, text.ptr, '\n', false);
     for (size_t i = 0; i < writable->n; i++)
         for (size_t k = 0; k < theirs.n; k++)
-            if (overlap(writable->v[i], theirs.v[k]) && is_live(b->paths, attempt, fd))
+            if (claims_overlap(writable->v[i], theirs.v[k]) && is_live(paths, attempt, fd))
                 return err_set(err, ERR_CONFLICT,
                                "%s is writable in the box of %s, which runs, and no folder is writable "
                                "in two boxes; show it with --ro, or wait for 'headgate show %s' to be "
@@ -80,15 +81,15 @@ static bool check_other(const struct boxes *b, const char *attempt, const struct
     return true;
 }
 
-static bool check_others(const struct boxes *b, const struct strv *writable, struct err *err)
+bool claims_check(const struct paths *paths, const char *own, const struct strv *writable, struct err *err)
 {
-    AUTO_DIR DIR *dir = opendir(b->paths->attempts);
+    AUTO_DIR DIR *dir = opendir(paths->attempts);
     const struct dirent *entry;
     if (!dir)
-        return err_sys(err, errno, "cannot read %s", b->paths->attempts);
+        return err_sys(err, errno, "cannot read %s", paths->attempts);
     while ((entry = readdir(dir)))
-        if (entry->d_name[0] != '.' && strcmp(entry->d_name, b->spec->id) != 0 &&
-            !check_other(b, entry->d_name, writable, err))
+        if (entry->d_name[0] != '.' && strcmp(entry->d_name, own) != 0 &&
+            !check_other(paths, entry->d_name, writable, err))
             return false;
     return true;
 }
@@ -123,7 +124,7 @@ bool claims_take(const struct boxes *b, const struct box_spec *spec, size_t firs
     if (writable.n == 0)
         return true;
     AUTO_FD int fd = lock(b->paths, err);
-    return fd >= 0 && check_others(b, &writable, err) &&
+    return fd >= 0 && claims_check(b->paths, b->spec->id, &writable, err) && box_claims_check(&writable, err) &&
            fs_write_plain(AT_FDCWD, path, text.ptr, text.len, 0600, err);
 }
 

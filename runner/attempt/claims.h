@@ -14,6 +14,10 @@
  * shows Headgate's own state, or lets the person's .git be written. ERR_CONFLICT: another attempt that lives may
  * write it, or something in or above it. On success the writable ones are this attempt's. */
 bool claims_take(const struct boxes *b, const struct box_spec *spec, size_t first, struct err *err) WARN_UNUSED;
+/* Against the notes of all attempts that live but `own`. */
+bool claims_check(const struct paths *paths, const char *own, const struct strv *writable, struct err *err) WARN_UNUSED;
+/* One is the other, or is in it. */
+bool claims_overlap(const char *a, const char *b);
 /* When the box has ended, or never came about. */
 void claims_drop(const struct paths *paths, const char *attempt);
 

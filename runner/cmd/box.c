@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runner/attempt/account.h"
+#include "runner/attempt/box_claims.h"
 #include "runner/attempt/way_out.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
@@ -212,7 +213,7 @@ static bool describe(struct box_spec *spec, void *arg, struct err *err)
         !add_configured(spec, config, &env, person_home, err) ||
         !show_work(spec, o, person_home, err) ||
         !add_named(spec, o, config, &env, person_home, err) ||
-        !hide_own(spec, err))
+        !hide_own(spec, err) || !box_claims_take(spec, err))
         return false;
     note_unwritable(spec, &account);
     strv_push_all(&spec->argv, strv_array(r->command));

@@ -51,6 +51,19 @@ static void are_filled_from_the_persons_copies(void **state)
     assert_ok(wt_discard(&a, false, &err), &err);
 }
 
+static void large_files_in_them_are_left_out(void **state)
+{
+    WITH_SUBMODULES;
+    free(inside(f, &a, "cd vendor/lib && truncate -s 1T huge && mkfifo p && echo new >new"));
+    harvest(f, &a, true, &h);
+    AUTO_BUF struct buf all = BUF_INIT;
+    for (size_t i = 0; i < h.review.n; i++)
+        buf_addf(&all, "%s\n", h.review.v[i]);
+    assert_has(all.ptr, "too large, left out\tvendor/lib/huge\n");
+    assert_has(all.ptr, "special file, left out\tvendor/lib/p\n");
+    assert_false(wt_discard(&a, false, &err));
+}
+
 /* Nothing of an agent's is read by the person's git: not the settings, not the hooks. */
 static void are_apart_from_the_persons(void **state)
 {
@@ -194,6 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(are_filled_from_the_persons_copies),
+        TEST(large_files_in_them_are_left_out),
         TEST(are_apart_from_the_persons),
         TEST(work_comes_home_and_is_merged),
         TEST(nested_work_is_held_too),
