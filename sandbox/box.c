@@ -201,12 +201,31 @@ bool box_launcher_start(struct box_launcher *ret, const char *path, const int st
     return true;
 }
 
+bool box_launcher_begin(struct box_launcher *launcher)
+{
+    const struct wire_cmd cmd = {.op = WIRE_BEGIN};
+    struct err gone = ERR_INIT; /* is told when the plan is */
+    launcher->has_begun = geteuid() != 0 && send_cmd(launcher->ctl_fd, &cmd, -1, &gone);
+    return launcher->has_begun;
+}
+
+static void reap(pid_t pid)
+{
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
+
 void box_launcher_release(struct box_launcher *launcher)
 {
-    auto_fd_(&launcher->ctl_fd); /* its end is the launcher's */
+    struct wire_birth birth;
+    struct err unborn = ERR_INIT;
+    auto_fd_(&launcher->ctl_fd); /* its end is the launcher's, and that of a pid 1 without a plan */
+    launcher->ctl_fd = -1;
+    if (launcher->has_begun && launcher->birth_fd >= 0 &&
+        read_birth(launcher->birth_fd, &birth, &unborn))
+        reap(birth.pid);
     auto_fd_(&launcher->birth_fd);
-    while (launcher->pid > 0 && waitpid(launcher->pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    reap(launcher->pid);
     *launcher = (struct box_launcher)BOX_LAUNCHER_INIT;
 }
 
@@ -231,6 +250,7 @@ bool box_launcher_plan(struct box_child *ret, struct box_launcher *launcher, con
             .pid = birth.pid, .ctl_fd = steal_fd(&launcher->ctl_fd), .groups = STRV_INIT};
         copy_groups(&ret->groups, plan, outer);
     }
+    launcher->has_begun = false; /* its birth is read, and its pid 1 the caller's */
     box_launcher_release(launcher);
     return is_sent && is_born;
 }

@@ -115,12 +115,17 @@ struct box_child {
 struct box_launcher {
     pid_t pid; /* of the outer process, a child of the caller; 0: none */
     int ctl_fd, birth_fd;
+    bool has_begun;
 };
 #define BOX_LAUNCHER_INIT {.pid = 0, .ctl_fd = -1, .birth_fd = -1}
 #define AUTO_BOX_LAUNCHER __attribute__((cleanup(box_launcher_release)))
 /* path: of headgate-box. std_fds as for box_spawn; NULL: /dev/null, for a box with a pty. */
 bool box_launcher_start(struct box_launcher *ret, const char *path, const int std_fds[3],
                         struct err *err) WARN_UNUSED;
+/* Let it make the namespaces before its plan is there, which then has to be one that leaves no layer
+ * out and is in no cgroup (no limits), for the caller's own account. True when the caller can have
+ * that (root cannot) and the launcher was told. */
+bool box_launcher_begin(struct box_launcher *launcher);
 /* Give it its plan; the rest is as for box_spawn. The launcher is used up, whatever comes of it. */
 bool box_launcher_plan(struct box_child *ret, struct box_launcher *launcher, const struct buf *plan,
                        struct err *err) WARN_UNUSED;

@@ -28,7 +28,8 @@ struct wire_msg {
 };
 
 enum wire_op {
-    WIRE_PLAN = 1, /* comes with a memfd: plan.h. The first, and to the outer launcher */
+    WIRE_BEGIN = 1, /* to the outer launcher, before the plan: make the namespaces, all of them */
+    WIRE_PLAN, /* comes with a memfd: plan.h. To the outer launcher; after WIRE_BEGIN, to pid 1 */
     WIRE_GO,
     WIRE_JOIN, /* comes with a memfd: plan.h */
     WIRE_SIGNAL,

@@ -276,10 +276,11 @@ static bool run(int *ret_status, const struct box_options *o, const struct strv 
         return false;
     config_list(&net, config, "box.net");
     strv_push_all(&net, strv_array(&o->net));
+    bool is_plain = !o->off && o->memory_bytes == 0 && o->pids == 0;
     struct request request = {o, config, &net, command};
     if (net.n && !box_proxy_new(&proxy, &net, way_out_port(&o->services), err))
         return false;
-    if ( !box_loop_run(&end, launcher, describe, &request, proxy, err) ||
+    if ( !box_loop_run(&end, launcher, is_plain, describe, &request, proxy, err) ||
         (o->explain && !explain(&end, err)))
         return false;
     *ret_status = status_of(&end);

@@ -142,16 +142,20 @@ static bool start_launcher(struct loop *l, struct box_launcher *ret, const char 
 }
 
 /* The launcher's own start and the making of its plan go on at the same time. */
-static bool start(struct loop *l, const char *path, box_describe_fn describe, void *arg,
-                  struct err *err)
+static bool start(struct loop *l, const char *path, bool is_plain, box_describe_fn describe,
+                  void *arg, struct err *err)
 {
     AUTO_BUF struct buf plan = BUF_INIT;
     AUTO_BOX_SPEC struct box_spec spec;
     AUTO_BOX_LAUNCHER struct box_launcher launcher = BOX_LAUNCHER_INIT;
     box_spec_init(&spec);
     choose_terminal(&spec);
-    return start_launcher(l, &launcher, path, spec.pty, err) && describe(&spec, arg, err) &&
-           box_plan(&plan, &spec, err) && box_launcher_plan(&l->child, &launcher, &plan, err);
+    if (!start_launcher(l, &launcher, path, spec.pty, err))
+        return false;
+    if (is_plain)
+        (void)box_launcher_begin(&launcher);
+    return describe(&spec, arg, err) && box_plan(&plan, &spec, err) &&
+           box_launcher_plan(&l->child, &launcher, &plan, err);
 }
 
 static bool take_terminal(struct loop *l, int fd, struct err *err)
@@ -255,8 +259,8 @@ static bool turn(struct loop *l, struct pollfd *fds, struct err *err)
     return true;
 }
 
-bool box_loop_run(struct box_end *ret, const char *launcher, box_describe_fn describe, void *arg,
-                  struct box_proxy *proxy, struct err *err)
+bool box_loop_run(struct box_end *ret, const char *launcher, bool is_plain,
+                  box_describe_fn describe, void *arg, struct box_proxy *proxy, struct err *err)
 {
     AUTO_LOOP struct loop l = {
         .child = {.ctl_fd = -1, .groups = STRV_INIT},
@@ -269,7 +273,7 @@ bool box_loop_run(struct box_end *ret, const char *launcher, box_describe_fn des
     l.proxy = proxy;
     for (int i = 0; i < 3; i++)
         box_flow_init(&l.flow[i], -1, -1);
-    if (!watch_signals(&l, err) || !start(&l, launcher, describe, arg, err))
+    if (!watch_signals(&l, err) || !start(&l, launcher, is_plain, describe, arg, err))
         return false;
     /* Said at once: pid 1 hears it only when all layers are in force, and refuses by itself to go
      * on without a required one. If it is gone already, its last message says why. */

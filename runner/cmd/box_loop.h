@@ -14,10 +14,10 @@
 struct box_proxy;
 
 struct box_end {
-    int status;         /* of the command: exit code or 128+signal */
+    int status;          /* of the command: exit code or 128+signal */
     struct err exceeded; /* not ERR_NONE: of what it used too much; the status is that of a kill */
-    struct err failure; /* not ERR_NONE: why the box could not be made, or its program not be
-                           started; ERR_NOT_FOUND: none there, ERR_REFUSED: not executable */
+    struct err failure;  /* not ERR_NONE: why the box could not be made, or its program not be
+                            started; ERR_NOT_FOUND: none there, ERR_REFUSED: not executable */
     struct layer_report report;
     struct box_times times;
 };
@@ -25,8 +25,11 @@ struct box_end {
 /* Fills the spec while the launcher starts; spec->pty, cols and rows are set before. */
 typedef bool (*box_describe_fn)(struct box_spec *spec, void *arg, struct err *err);
 
-/* Start the box, run it to its end. proxy (NULL: none) gets the listening sockets of its port. What the box itself says went wrong is in ret->failure. */
-bool box_loop_run(struct box_end *ret, const char *launcher, box_describe_fn describe, void *arg,
-                  struct box_proxy *proxy, struct err *err) WARN_UNUSED;
+/* Start the box, run it to its end. is_plain: describe will leave no layer out and set no limit, so
+ * that the namespaces can be made meanwhile. proxy (NULL: none) gets the listening sockets of its
+ * port. What the box itself says went wrong is in ret->failure. */
+bool box_loop_run(struct box_end *ret, const char *launcher, bool is_plain,
+                  box_describe_fn describe, void *arg, struct box_proxy *proxy,
+                  struct err *err) WARN_UNUSED;
 
 #endif

@@ -69,7 +69,6 @@ static bool build(struct launch *l, struct err *err)
     /* The caller's may be narrow; folders made here, and the agent's files, have the usual modes.
      */
     umask(022);
-    launch_mark(l, "namespaces");
     if (!map_ids(l, err))
         return false;
     launch_mark(l, "uid map");

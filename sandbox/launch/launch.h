@@ -19,6 +19,7 @@
 
 struct launch {
     struct plan plan;
+    uid_t uid, gid; /* of the caller */
     int ctl_fd;
     int trees[PLAN_MAX_TREES]; /* detached mounts of PLAN_TREE and PLAN_OVERLAY, in order of need */
     size_t n_trees, next_tree;

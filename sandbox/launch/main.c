@@ -116,12 +116,14 @@ static bool give_up_root(struct launch *l, struct err *err)
 }
 
 /* The caller may still be making the plan. Its end instead is no error: nobody is left to hear of
- * one. */
+ * one. Without a plan on success: the caller wants the namespaces first. */
 static bool receive_plan(struct launch *l, struct err *err)
 {
     struct wire_cmd cmd = {0};
     AUTO_FD int fd = -1;
-    if (!launch_receive(l->ctl_fd, &cmd, &fd, 0) || cmd.op != WIRE_PLAN || fd < 0)
+    if (launch_receive(l->ctl_fd, &cmd, &fd, 0) && cmd.op == WIRE_BEGIN && l->uid != 0)
+        return true;
+    if (cmd.op != WIRE_PLAN || fd < 0)
         return err_set(err, ERR_FORMAT, "no plan came for the box");
     return plan_map(&l->plan, fd, err);
 }
@@ -138,6 +140,14 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+static bool check_account(const struct launch *l, struct err *err)
+{
+    const struct plan_head *head = l->plan.head;
+    return (l->uid == head->uid && l->gid == head->gid) ||
+           err_set(err, ERR_INTERNAL, "the box was planned for uid %u, gid %u, started by %u, %u",
+                   head->uid, head->gid, l->uid, l->gid);
+}
+
 static bool prepare(struct launch *l, struct err *err)
 {
     reset_signals();
@@ -145,18 +155,30 @@ static bool prepare(struct launch *l, struct err *err)
     if (fcntl(WIRE_CTL_FD, F_SETFD, FD_CLOEXEC) < 0 ||
         fcntl(WIRE_BIRTH_FD, F_SETFD, FD_CLOEXEC) < 0)
         return err_sys(err, errno, "headgate-box is started by Headgate itself");
+    l->uid = geteuid();
+    l->gid = getegid();
     if (!receive_plan(l, err))
         return false;
     launch_mark(l, "");
     raise_open_files(l);
+    if (!l->plan.head)
+        return true; /* the namespaces come first */
     limits_join_groups(l);
-    if (geteuid() == 0)
-        return give_up_root(l, err);
-    if (geteuid() != l->plan.head->uid || getegid() != l->plan.head->gid)
+    return l->uid == 0 ? give_up_root(l, err) : check_account(l, err);
+}
+
+/* pid 1 whose namespaces came first: what the plan wants must be what was made without it. */
+static bool catch_up(struct launch *l, struct err *err)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (!receive_plan(l, err))
+        return false;
+    launch_mark(l, "wait for the plan");
+    if (!l->plan.head || l->plan.head->without || plan_find(&l->plan, PLAN_CGROUP))
         return err_set(err, ERR_INTERNAL,
-                       "the box was planned for uid %u, gid %u, started by %u, %u",
-                       l->plan.head->uid, l->plan.head->gid, geteuid(), getegid());
-    return true;
+                       "the plan of the box is not one whose namespaces may come first");
+    limits_join_groups(l);
+    return check_account(l, err);
 }
 
 static void tell_birth(const struct wire_birth *birth)
@@ -179,6 +201,11 @@ int main(int argc, char **argv)
         pid_t pid = clone_inside(&l, &birth.error);
         if (pid == 0) {
             close(WIRE_BIRTH_FD);
+            launch_mark(&l, "namespaces");
+            if (!l.plan.head && !catch_up(&l, &birth.error)) {
+                launch_send_failed(l.ctl_fd, 0, &birth.error);
+                _exit(125);
+            }
             inside_run(&l);
         }
         birth.pid = pid > 0 ? pid : 0;

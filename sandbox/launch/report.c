@@ -10,7 +10,7 @@
 
 bool launch_has(const struct launch *l, enum layer_id id)
 {
-    return (l->plan.head->without & (1U << id)) == 0;
+    return !l->plan.head || (l->plan.head->without & (1U << id)) == 0;
 }
 
 void launch_set(struct launch *l, enum layer_id id, enum layer_state state, const char *mechanism,
