@@ -1,5 +1,6 @@
 #include "runner/attempt/broker_side.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -84,5 +85,17 @@ bool broker_side_show(struct box_spec *spec, const struct boxes *b, const char *
     AUTO_FREE char *with_shims = xasprintf(INSIDE_SHIMS ":%s", path ? path : "/usr/bin:/bin");
     strv_env_set(&spec->env, "PATH", with_shims);
     tell_remotes(spec, remotes);
+    return true;
+}
+
+bool broker_side_profile(const char *home, struct err *err)
+{
+    static const char text[] = "PATH=" INSIDE_SHIMS ":$PATH:/run/headgate/bin\nexport PATH\n";
+    static const char *const names[] = {".profile", ".zprofile"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        AUTO_FREE char *path = fs_join(home, names[i]);
+        if (!fs_write_plain(AT_FDCWD, path, text, sizeof(text) - 1, 0644, err))
+            return false;
+    }
     return true;
 }

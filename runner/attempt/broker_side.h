@@ -19,4 +19,7 @@ bool broker_side_remotes(json_t **ret, const char *common_dir, struct err *err) 
 bool broker_side_show(struct box_spec *spec, const struct boxes *b, const char *hook,
                       struct err *err) WARN_UNUSED;
 
+/* For a new private home on the host: a login shell sets PATH anew, and finds the shims by this. */
+bool broker_side_profile(const char *home, struct err *err) WARN_UNUSED;
+
 #endif

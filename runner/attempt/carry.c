@@ -118,16 +118,18 @@ static bool make_repo(const struct errand *e, struct err *err)
 
 static bool remove_below(const char *dir, const char *name, struct err *err)
 {
-    AUTO_FD int fd = fs_open_dir(AT_FDCWD, dir, err);
     AUTO_FREE char *path = fs_join(dir, name);
-    return fd >= 0 && (!fs_exists(path) || fs_remove_tree(fd, name, err));
+    if (!fs_exists(path))
+        return true;
+    AUTO_FD int fd = fs_open_dir(AT_FDCWD, dir, err);
+    return fd >= 0 && fs_remove_tree(fd, name, err);
 }
 
-static bool clear(const struct errand *e, struct err *err)
+bool carry_sweep(const struct paths *paths, const char *id, struct err *err)
 {
-    const char *keys_name = strrchr(e->keys, '/') + 1;
-    return remove_below(e->tree.dir, "broker", err) &&
-           remove_below(e->c->paths->runtime, keys_name, err);
+    AUTO_FREE char *dir = paths_attempt(paths, id);
+    AUTO_FREE char *keys_name = xasprintf("b%s", id);
+    return remove_below(paths->runtime, keys_name, err) && remove_below(dir, "broker", err);
 }
 
 /* What is fetched stays, read-only in the attempt's box, so that the next time less is fetched. */
@@ -138,7 +140,7 @@ static bool make_place(struct errand *e, struct err *err)
     e->keys = xasprintf("%s/b%s", e->c->paths->runtime, e->c->spec->id);
     e->repo = e->act.kind == BROKER_FETCH ? xasprintf("%s/%s.git", inbox, e->remote)
                                           : fs_join(e->scratch, "repo");
-    if (!clear(e, err) || !fs_mkdirs(e->scratch, 0755, err) || !make_repo(e, err))
+    if (!carry_sweep(e->c->paths, e->c->spec->id, err) || !fs_mkdirs(e->scratch, 0755, err) || !make_repo(e, err))
         return false;
     const struct account *account = &e->boxes.account;
     return !account->is_other || fs_chown_tree(AT_FDCWD, e->repo, account->uid, account->gid, err);
@@ -252,7 +254,7 @@ void carry_out(struct carry_result *ret, const struct carry *c)
     e.boxes = (struct boxes){.paths = c->paths, .config = c->config, .spec = c->spec, .tree = &e.tree};
     if (!go(&e, &err))
         jx_set_str(ret->message, "failed", err.text);
-    bool is_clear = !e.keys || clear(&e, &ignored);
+    bool is_clear = carry_sweep(c->paths, c->spec->id, &ignored);
     (void)is_clear; /* the next call clears first, and fails when it cannot */
     wt_attempt_release(&e.tree);
     broker_act_release(&e.act);

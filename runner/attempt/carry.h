@@ -30,6 +30,8 @@ void carry_result_release(struct carry_result *r);
 
 /* Always fills *ret: what went wrong is told to whoever asked. */
 void carry_out(struct carry_result *ret, const struct carry *c);
+/* Remove what a call that was cut short left of this attempt: its folder, and copies of keys. */
+bool carry_sweep(const struct paths *paths, const char *id, struct err *err) WARN_UNUSED;
 /* The message for a call of which nobody knows what came of it, because the server was killed. */
 json_t *carry_lost(void);
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "runner/attempt/boxes.h"
+#include "runner/attempt/broker_side.h"
 #include "runner/attempt/claims.h"
 #include "runner/attempt/keepfile.h"
 #include "runner/base/fs.h"
@@ -14,7 +15,8 @@
 static bool make_home(const char *dir, const struct account *account, struct err *err)
 {
     AUTO_FREE char *home = fs_join(dir, "home");
-    return fs_mkdirs(home, 0700, err) &&
+    bool is_new = !fs_exists(home); /* nothing in it is an agent's yet */
+    return fs_mkdirs(home, 0700, err) && (!is_new || broker_side_profile(home, err)) &&
            (!account->is_other ||
             fs_chown_tree(AT_FDCWD, home, account->uid, account->gid, err));
 }

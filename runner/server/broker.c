@@ -106,7 +106,12 @@ static bool give_up(struct server *s, int64_t id, struct err *err)
 {
     AUTO_LEDGER_CALL struct ledger_call call = LEDGER_CALL_INIT;
     AUTO_JSON json_t *message = carry_lost();
-    return ledger_get(&call, s->db, id, err) && commit(s, &call, -1, message, err);
+    if (!ledger_get(&call, s->db, id, err))
+        return false;
+    struct err swept = ERR_INIT;
+    if (!carry_sweep(&s->paths, call.attempt, &swept))
+        server_log("attempt %s: %s", call.attempt, swept.text);
+    return commit(s, &call, -1, message, err);
 }
 
 bool broker_recover(struct server *s, struct err *err)

@@ -79,4 +79,156 @@ check_has 'the remote is shown with its address' "^origin[[:space:]]+ssh://$(id 
 check_has 'the branch has an upstream' '^refs/heads/fix/one$' "$WORLD/push"
 headgate gate log --json >"$WORLD/gate.json"
 check_has 'the log has what came of it' '"kind": ?"broker"' "$WORLD/gate.json"
+
+# ---- a push that is denied; what is not carried out is refused without asking ----
+start denied -- 'bash -lc "command -v git"; echo x >x; git add -A; git commit -qm x; git push origin HEAD:fix/two; echo "status $?"
+git -c core.sshCommand="touch $HOME/pwned" push origin HEAD:a; git push --receive-pack="touch $HOME/pwned" origin HEAD:b
+git push --exec=x origin HEAD:c; git push -f origin HEAD:d; git push origin +HEAD:e; git push origin :main
+git push origin HEAD:refs/tags/v1; git push origin HEAD:f HEAD:g; git push --mirror origin; git push origin "HEAD~1:h"
+git fetch --upload-pack="touch $HOME/pwned" origin; git push ext::"touch $HOME/pwned" HEAD:i; gh api user; echo "api $?"'
+until_true 60 has_pending || die 'the second push is not asked'
+headgate gate deny "$(pending)" --reason 'squash it first' >/dev/null
+done_as denied
+check_has 'a denial says so' '^git: a person denied this \(c[0-9]+\):' "$WORLD/denied"
+check_has 'with the words of the person' '^squash it first$' "$WORLD/denied"
+check_has 'and a status' '^status 1$' "$WORLD/denied"
+check_equal 'nothing was pushed' '' "$(at_remote fix/two)"
+check_has '-c is refused' 'git -c is not carried out' "$WORLD/denied"
+check_has '--receive-pack is refused' '--receive-pack is not carried out with push' "$WORLD/denied"
+check_has '--exec is refused' '--exec is not carried out with push' "$WORLD/denied"
+check_equal 'a forced push names what it replaces' 2 "$(grep -c 'force-with-lease=BRANCH:COMMIT' "$WORLD/denied")"
+check_has 'a branch is not deleted' 'branches are deleted by a person' "$WORLD/denied"
+check_has 'a push goes to a branch' 'a push goes to a branch' "$WORLD/denied"
+check_has 'to one' 'a push is of one branch' "$WORLD/denied"
+check_has 'of a branch' 'what is pushed is HEAD or a branch' "$WORLD/denied"
+check_has '--upload-pack is refused' '--upload-pack is not carried out with fetch' "$WORLD/denied"
+check_equal 'and none of it was asked' 0 "$(pending | wc -l)"
+git -C "$WORLD/srv/app.git" for-each-ref --format='%(refname)' >"$WORLD/refs"
+check_equal 'the remote has main and the one that was approved' 2 "$(wc -l <"$WORLD/refs")"
+check_has 'a login shell finds it too' '^/run/headgate/shims/git$' "$WORLD/denied"
+
+# ---- what an agent writes has no effect; the control shows that it would have ----
+start attack -- 'cat >bad.sh <<X
+#!/bin/sh
+touch '"$WORLD"'/pwned; exit 1
+X
+chmod +x bad.sh; mkdir -p "$(git rev-parse --git-dir)/hooks"
+cp bad.sh "$(git rev-parse --git-dir)/hooks/pre-push"; git add -A; git commit -qm attack
+here=$PWD
+git config core.sshCommand "touch '"$WORLD"'/pwned; false"
+git config url."'"$WORLD"'/srv/evil.git".insteadOf "$(git config remote.origin.url)"
+git config remote.origin.pushurl "'"$WORLD"'/srv/evil.git"; git config remote.origin.url "ext::touch '"$WORLD"'/pwned"
+git config remote.origin.receivepack "touch '"$WORLD"'/pwned"; git config credential.helper "!touch '"$WORLD"'/pwned"
+git config core.hooksPath "$here"; git config push.pushOption x; git config push.followTags true; git config protocol.ext.allow always
+GIT_SSH_COMMAND="touch '"$WORLD"'/pwned" git push origin HEAD:fix/three; echo "status $?"'
+until_true 60 has_pending || die "the attack is not asked: $(headgate logs "$attempt")"
+check_equal 'the address is still the one of the person' "ssh://$(id -un)@127.0.0.1:$port$WORLD/srv/app.git" \
+    "$(call_of "$(pending)" .args.url)"
+headgate gate approve "$(pending)" >/dev/null
+done_as attack
+check_has 'it is pushed' '^status 0$' "$WORLD/attack"
+check_equal 'to where the person has it' "$(git rev-parse "headgate/$(last_run)/1")" "$(at_remote fix/three)"
+check 'nothing of it ran on the host' test ! -e "$WORLD/pwned"
+private=$(echo "$XDG_STATE_HOME"/headgate/*/attempts/"$attempt"/git)
+GIT_DIR=$private git -c safe.directory='*' push origin HEAD:fix/control >/dev/null 2>&1 || :
+check 'control: with the configuration of the box it would have' test -e "$WORLD/pwned"
+rm -f "$WORLD/pwned"
+
+# ---- no credential is in the box ----
+start secrets -- 'env; ls -la ~ ~/.ssh; cat ~/.ssh/id_ed25519; ls -laR /run/headgate
+ssh -o BatchMode=yes -o StrictHostKeyChecking=no -p '"$port"' 127.0.0.1 true; echo "ssh $?"; /usr/bin/git push origin HEAD:direct; echo "git $?"'
+# Connections may be asked: allowed, they still meet a server that wants a key.
+over() { is_done "$attempt" || { headgate gate approve --all >/dev/null 2>&1; false; }; }
+until_true 60 over || fail 'the way around does not end'
+done_as secrets
+secret=$(sed -n 2p "$HOME/.ssh/id_ed25519")
+check_lacks 'no key' "$secret|PRIVATE KEY|SSH_AUTH_SOCK" "$WORLD/secrets"
+check_lacks 'ssh from the box does not get in' '^ssh 0$' "$WORLD/secrets"
+check_lacks 'nor does the real git' '^git 0$' "$WORLD/secrets"
+check_equal 'so nothing came' '' "$(at_remote direct)"
+
+# ---- the branch moved after it was asked ----
+start moved -- 'git commit -q --allow-empty -m one; git push origin HEAD:fix/moved; echo "status $?"'
+until_true 60 has_pending || die 'the push is not asked'
+check 'a commit comes meanwhile' script -qec "headgate enter $attempt -- git commit -q --allow-empty -m two" /dev/null
+headgate gate approve "$(pending)" >/dev/null
+done_as moved
+check_has 'what was not shown is not pushed' 'another commit than when this was asked' "$WORLD/moved"
+check_equal 'at all' '' "$(at_remote fix/moved)"
+
+# ---- a branch of its own name, a forced push that names what it replaces ----
+start own -- 'git switch -qc topic; git commit -q --allow-empty -m topic; git push -u origin topic; old=$(git rev-parse HEAD)
+git commit -q --amend --allow-empty -m better; git push --force-with-lease=topic:$old origin topic; echo "status $?"
+git status -sb | head -1'
+until_true 60 has_pending || die 'the push is not asked'
+headgate gate approve "$(pending)" >/dev/null
+until_true 60 has_pending || die 'the forced push is not asked'
+headgate gate approve "$(pending)" >/dev/null
+done_as own
+check_has 'it works' '^status 0$' "$WORLD/own"
+check_has 'and git knows' '^## topic\.\.\.origin/topic$' "$WORLD/own"
+check_equal 'at the remote' better "$(git -C "$WORLD/srv/app.git" log -1 --format=%s topic)"
+
+# ---- fetch, by a rule ----
+git clone -q "$WORLD/srv/app.git" "$WORLD/other"
+(cd "$WORLD/other" && git checkout -q main && echo more >>README && git commit -qam 'From elsewhere' && git push -q origin main &&
+    git push -q origin HEAD:refs/pull/7/head)
+before=$(git for-each-ref | grep -v headgate | sha256sum)
+headgate gate rule add allow command git fetch >/dev/null
+headgate gate rule add allow command git pull >/dev/null
+headgate gate rule add allow command git ls-remote >/dev/null
+start fetch -- 'git fetch origin; echo "status $?"; git log -1 --format=%s origin/main; git fetch -q origin pull/7/head && git log -1 --format="pull %s" FETCH_HEAD
+git pull -q --rebase origin main; git log -1 --format="pulled %s"; git ls-remote --heads origin; git fsck >/dev/null && echo whole
+git fetch --prune -v; bash -lc "git fetch -q" && echo login'
+done_as fetch
+check_has 'a fetch works' '^status 0$' "$WORLD/fetch"
+check_has 'with what the remote has' '^From elsewhere$' "$WORLD/fetch"
+check_has 'a pull request too' '^pull From elsewhere$' "$WORLD/fetch"
+check_has 'git pull' '^pulled From elsewhere$' "$WORLD/fetch"
+check_has 'ls-remote' 'refs/heads/fix/one$' "$WORLD/fetch"
+check_has 'the repository of the box is whole' '^whole$' "$WORLD/fetch"
+check_has 'from a login shell' '^login$' "$WORLD/fetch"
+check_equal 'the refs of the person are as they were' "$before" "$(git for-each-ref | grep -v headgate | sha256sum)"
+headgate gate rule add allow command git push >/dev/null
+start ruled -- 'git commit -q --allow-empty -m x; git push origin HEAD:ruled'
+until_true 60 has_pending || die 'a rule let a push pass'
+headgate gate deny "$(pending)" --reason no >/dev/null
+done_as ruled
+check_equal 'no rule lets a push pass' '' "$(at_remote ruled)"
+
+# ---- the server is killed ----
+start killed -- 'git commit -q --allow-empty -m x; git push origin HEAD:fix/killed; echo "status $?"'
+until_true 60 has_pending || die 'the push is not asked'
+kill -9 "$(server_pid)"
+headgate gate approve "$(pending)" >/dev/null
+done_as killed
+check_has 'a push that waits outlives the server' '^status 0$' "$WORLD/killed"
+check_equal 'and is done' "$(git rev-parse "headgate/$(last_run)/1")" "$(at_remote fix/killed)"
+
+cat >"$WORLD/srv/app.git/hooks/pre-receive" <<HOOK
+#!/bin/sh
+echo once >>"$WORLD/received"
+until [ -e "$WORLD/go" ]; do sleep 0.05; done
+HOOK
+chmod +x "$WORLD/srv/app.git/hooks/pre-receive"
+start midway -- 'git commit -q --allow-empty -m x; git push origin HEAD:fix/midway; echo "status $?"'
+until_true 60 has_pending || die 'the push is not asked'
+headgate gate approve "$(pending)" >/dev/null
+until_true 60 test -s "$WORLD/received" || die 'the push does not begin'
+broker=$(pgrep -x headgate-broker -u "$(id -u)" | while read -r pid; do
+    tr '\0' '\n' <"/proc/$pid/environ" | grep -q "^XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR\$" && echo "$pid"; done)
+kill -9 "$(server_pid)"
+until_true 20 gone "$broker" || fail 'what carries it out lives on'
+headgate ls >/dev/null
+done_as midway
+touch "$WORLD/go"
+check_has 'the agent is told that nobody knows' 'Whether it took effect is not' "$WORLD/midway"
+check_has 'as a failure' '^status 1$' "$WORLD/midway"
+check_equal 'it is not done twice' once "$(cat "$WORLD/received")"
+rm "$WORLD/srv/app.git/hooks/pre-receive"
+
+# ---- nothing secret is kept ----
+check 'the log is whole' headgate gate verify
+check_equal 'no key in what Headgate keeps' '' "$(grep -rlaF "$secret" "$XDG_STATE_HOME" "$XDG_RUNTIME_DIR" 2>/dev/null || :)"
+check_equal 'control: it is where the person has it' "$HOME/.ssh/id_ed25519" "$(grep -rlaF "$secret" "$HOME/.ssh")"
 exit 0
