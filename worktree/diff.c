@@ -1,3 +1,4 @@
+#include "runner/base/mem.h"
 #include "worktree/gitrun.h"
 #include "worktree/worktree.h"
 
@@ -15,4 +16,12 @@ bool wt_diff(struct buf *out, const char *repo_common_dir, const char *from, con
                                "--no-textconv", "--submodule=short",
                                color ? "--color=always" : "--color=never", from, to),
                       err);
+}
+
+bool wt_read_file(struct buf *out, const char *repo_common_dir, const char *commit,
+                  const char *path, struct err *err)
+{
+    struct gitrun g = {.git_dir = repo_common_dir, .bare = true};
+    AUTO_FREE char *object = xasprintf("%s:%s", commit, path);
+    return gitrun_out(out, &g, GIT_ARGS("cat-file", "blob", object), err);
 }

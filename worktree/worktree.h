@@ -207,6 +207,10 @@ enum wt_diff_form { WT_DIFF_PATCH, WT_DIFF_STAT, WT_DIFF_NAMES };
 bool wt_diff(struct buf *out, const char *repo_common_dir, const char *from, const char *to,
              enum wt_diff_form form, bool color, struct err *err) WARN_UNUSED;
 
+/* A file of a commit, whole. ERR_LIMIT past LIMIT_CAPTURE_BYTES. */
+bool wt_read_file(struct buf *out, const char *repo_common_dir, const char *commit, const char *path,
+                  struct err *err) WARN_UNUSED;
+
 enum wt_merge_how {
     WT_MERGE_AUTO /* ff when possible, else a merge commit */,
     WT_MERGE_SQUASH,

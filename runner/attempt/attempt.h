@@ -30,6 +30,7 @@ struct attempt_spec {
     char *engine;         /* "overlay", "checkout", or NULL: choose */
     char *agent;          /* adapter name */
     char *prompt;
+    char *message;        /* what a resumed agent is told, NULL: its prompt */
     struct strv command;  /* `-- COMMAND`; empty: none */
     struct strv env;      /* the person's environment */
     bool interactive, resume;

@@ -99,6 +99,8 @@ static void tell_environment(struct box_spec *spec, const struct boxes *b)
     strv_env_set(&spec->env, "HEADGATE_ATTEMPT", b->spec->id);
     strv_env_set(&spec->env, "HEADGATE_BRANCH", b->spec->branch);
     strv_env_set(&spec->env, "HEADGATE_TASK", b->spec->prompt);
+    if (b->spec->resume && b->spec->message)
+        strv_env_set(&spec->env, "HEADGATE_MESSAGE", b->spec->message);
     strv_env_set(&spec->env, "HEADGATE_WORKTREE", b->tree->tree);
     strv_env_set(&spec->env, "HEADGATE_GATE", BOXES_GATE);
     strv_env_set(&spec->env, "HEADGATE_HOOK", WAY_OUT_HOOK);
@@ -262,7 +264,7 @@ static bool add_agent(struct box_spec *spec, const struct boxes *b, struct err *
     AUTO_FREE char *home = fs_join(b->tree->dir, "home");
     const struct agent_start start = {
         .attempt = b->spec->id,
-        .prompt = b->spec->prompt,
+        .prompt = b->spec->resume && b->spec->message ? b->spec->message : b->spec->prompt,
         .command = b->spec->command.n ? &b->spec->command : NULL,
         .interactive = b->spec->interactive,
         .resume = b->spec->resume,

@@ -16,6 +16,7 @@ void attempt_spec_release(struct attempt_spec *s)
     free(s->engine);
     free(s->agent);
     free(s->prompt);
+    free(s->message);
     free(s->require);
     free(s->setup);
     strv_release(&s->command);
@@ -54,6 +55,7 @@ json_t *attempt_spec_json(const struct attempt_spec *s)
     jx_set_str(j, "engine", s->engine);
     jx_set_str(j, "agent", s->agent);
     jx_set_str(j, "prompt", s->prompt);
+    jx_set_str(j, "message", s->message);
     jx_set(j, "command", jx_from_strv(&s->command));
     jx_set(j, "env", jx_from_strv(&s->env));
     jx_set_bool(j, "interactive", s->interactive);
@@ -98,6 +100,7 @@ static void read_texts(struct attempt_spec *s, const json_t *j)
     s->engine = dup_member(j, "engine", NULL);
     s->agent = dup_member(j, "agent", "");
     s->prompt = dup_member(j, "prompt", "");
+    s->message = dup_member(j, "message", NULL);
     s->require = dup_member(j, "require", NULL);
     s->setup = dup_member(j, "setup", NULL);
 }

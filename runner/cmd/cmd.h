@@ -67,6 +67,7 @@ int cmd_agent_ls(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_box(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
+int cmd_comment(int argc, char **argv);
 int cmd_conflicts(int argc, char **argv);
 int cmd_dashboard(int argc, char **argv);
 int cmd_diff(int argc, char **argv);

@@ -4,6 +4,7 @@
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 #include "runner/cmd/cmd.h"
+#include "runner/cmd/comment.h"
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_attempts.h"
 #include "runner/cmd/tree.h"
@@ -11,7 +12,7 @@
 #define AUTO_WT_MERGE __attribute__((cleanup(wt_merge_release)))
 
 struct merge_opts {
-    bool squash, rebase, reviewed, dry_run, trailers;
+    bool squash, rebase, reviewed, dry_run, trailers, to_agent;
     const char *into;
 };
 
@@ -52,20 +53,6 @@ static bool check_reviewed(const json_t *attempts, struct err *err)
                    "look at these first (headgate review%s), then merge with --reviewed", ids.ptr);
 }
 
-static bool conflict(const json_t *attempt, const struct wt_merge *m, struct err *err)
-{
-    AUTO_BUF struct buf paths = BUF_INIT;
-    const char *id = jx_str(attempt, "id", "?"), *branch = jx_str(attempt, "branch", "?");
-    for (size_t i = 0; i < m->conflicts.n; i++) {
-        AUTO_FREE char *path = text_clean(m->conflicts.v[i]);
-        buf_addf(&paths, "%s%s", i ? ", " : "", path);
-    }
-    return err_set(err, ERR_CONFLICT,
-                   "%s conflicts in %s; nothing was changed. Resolve it with git merge %s, or let "
-                   "the agent do it: headgate resume -i %s",
-                   id, paths.ptr, branch, id);
-}
-
 /* The branch that was named, now or when the run began (run --on); NULL: the one checked out. */
 static const char *named_target(const json_t *attempt, const struct merge_opts *o)
 {
@@ -83,6 +70,50 @@ static const char *target(const json_t *attempt, const struct merge_opts *o,
     if (into && strncmp(into, heads, strlen(heads)) == 0)
         into += strlen(heads);
     return into ? into : "HEAD";
+}
+
+/* The agent has the target's commits in its borrowed objects, whatever they are called in its box.
+ */
+static bool hand_over(struct client *c, const json_t *attempt, const char *into,
+                      const struct wt_repo *repo, const char *paths, struct err *err)
+{
+    AUTO_WT_COMMIT struct wt_commit target_commit = WT_COMMIT_INIT;
+    AUTO_JSON json_t *result = NULL;
+    const char *id = jx_str(attempt, "id", "?");
+    AUTO_FREE char *full = xasprintf("refs/heads/%s", into);
+    if (!wt_resolve(&target_commit, repo, full, err))
+        return false;
+    AUTO_FREE char *text = xasprintf(
+        "Your branch conflicts with %s, which is at commit %s by now, in: %s. Run `git merge "
+        "%s` in your worktree, resolve the conflicts so that both sides' intent is kept, test, "
+        "and commit the merge.",
+        into, target_commit.oid, paths, target_commit.oid);
+    json_t *request = json_object();
+    jx_set_str(request, "attempt", id);
+    jx_set_str(request, "text", text);
+    return client_call(&result, c, "comment.add", request, err) &&
+           comment_send(c, id, false, err) &&
+           err_set(err, ERR_CONFLICT,
+                   "%s conflicts in %s; nothing was changed, and its agent was asked to "
+                   "resolve it",
+                   id, paths);
+}
+
+static bool conflict(struct client *c, const json_t *attempt, const struct merge_opts *o,
+                     const struct wt_repo *repo, const struct wt_merge *m, struct err *err)
+{
+    AUTO_BUF struct buf paths = BUF_INIT;
+    const char *id = jx_str(attempt, "id", "?"), *branch = jx_str(attempt, "branch", "?");
+    for (size_t i = 0; i < m->conflicts.n; i++) {
+        AUTO_FREE char *path = text_clean(m->conflicts.v[i]);
+        buf_addf(&paths, "%s%s", i ? ", " : "", path);
+    }
+    if (o->to_agent && !o->dry_run)
+        return hand_over(c, attempt, target(attempt, o, repo), repo, paths.ptr, err);
+    return err_set(err, ERR_CONFLICT,
+                   "%s conflicts in %s; nothing was changed. Resolve it with git merge %s, or let "
+                   "the agent do it: headgate merge --to-agent %s",
+                   id, paths.ptr, branch, id);
 }
 
 static bool record(struct client *c, const json_t *attempt, const struct merge_opts *o,
@@ -146,7 +177,7 @@ static bool merge_one(struct client *c, const json_t *attempt, const struct merg
     if (!tree_repo(&repo, attempt, err) || !wt_merge(&m, &repo, &ask, err))
         return false;
     if (m.conflicts.n)
-        return conflict(attempt, &m, err);
+        return conflict(c, attempt, o, &repo, &m, err);
     tell(&text, attempt, o, &repo, &m);
     return out_buf(&text, err) && (o->dry_run || record(c, attempt, o, &repo, &m, err));
 }
@@ -163,6 +194,8 @@ static bool merge(char **argv, struct err *err)
          0},
         {0, "trailers", OPT_FLAG, &o.trailers, NULL,
          "name the attempt and its agent in the commits that are made", 0, 0},
+        {0, "to-agent", OPT_FLAG, &o.to_agent, NULL, "conflicts become the agent's next message", 0,
+         0},
         {0, "dry-run", OPT_FLAG, &o.dry_run, NULL, "only say whether it would work", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;

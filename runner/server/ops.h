@@ -37,6 +37,18 @@ void op_attempt_trace(struct request *r);
 void op_attempt_discard(struct request *r);
 void op_clean(struct request *r);
 
+/* Exactly one attempt, named by `attempt`. */
+bool request_attempt(struct strv *ret, struct request *r, struct err *err) WARN_UNUSED;
+/* Start an attempt that has ended again; message: what its agent is told then, NULL: its task. */
+bool attempt_resume(struct request *r, const char *id, const char *message,
+                    struct err *err) WARN_UNUSED;
+
+/* ops_comment.c */
+void op_comment_add(struct request *r);
+void op_comment_list(struct request *r);
+void op_comment_rm(struct request *r);
+void op_comment_send(struct request *r);
+
 /* ops_call.c */
 void op_call_list(struct request *r);
 void op_call_show(struct request *r);

@@ -117,13 +117,15 @@ static void renew_env(struct attempt_spec *spec, const struct strv *today)
     }
 }
 
-static bool save_resumed_spec(struct server *s, const char *id, const json_t *body, struct err *err)
+static bool save_resumed_spec(struct server *s, const char *id, const json_t *body,
+                              const char *message, struct err *err)
 {
     AUTO_STRV struct strv today = STRV_INIT;
     struct attempt_spec spec;
     if (!attempt_row_spec(&spec, s->db, id, err))
         return false;
     spec.resume = true;
+    attempt_row_set(&spec.message, message);
     spec.interactive = jx_bool(body, "interactive", spec.interactive);
     spec.cols = (int)jx_int(body, "cols", spec.cols);
     spec.rows = (int)jx_int(body, "rows", spec.rows);
@@ -134,7 +136,7 @@ static bool save_resumed_spec(struct server *s, const char *id, const json_t *bo
     return ok;
 }
 
-static bool resume_one(struct request *r, const char *id, struct err *err)
+bool attempt_resume(struct request *r, const char *id, const char *message, struct err *err)
 {
     struct server *s = r->server;
     AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
@@ -147,7 +149,7 @@ static bool resume_one(struct request *r, const char *id, struct err *err)
     if (live && (live->job || live->wanted))
         return err_set(err, ERR_CONFLICT, "something else is being done with attempt %s; try again",
                        id);
-    return save_resumed_spec(s, id, r->body, err) &&
+    return save_resumed_spec(s, id, r->body, message, err) &&
            executor_post(NULL, s, id, ATTEMPT_EV_RESUME, NULL, NULL, err);
 }
 
@@ -159,15 +161,14 @@ void op_attempt_resume(struct request *r)
               view_resolve(&ids, r->server, r->body, ATTEMPTS_DONE, &err) &&
               log_act(r, "attempt.resume", &ids, &err);
     for (size_t i = 0; ok && i < ids.n; i++)
-        ok = resume_one(r, ids.v[i], &err);
+        ok = attempt_resume(r, ids.v[i], NULL, &err);
     if (ok)
         answer_attempts(r, &ids, VIEW_SHORT);
     else
         request_fail(r, &err);
 }
 
-/* Exactly one attempt, named by `attempt`. */
-static bool resolve_one(struct strv *ret, struct request *r, struct err *err)
+bool request_attempt(struct strv *ret, struct request *r, struct err *err)
 {
     const char *word = jx_str(r->body, "attempt", "");
     if (!attempt_row_resolve(ret, r->server->db, word, err))
@@ -181,7 +182,7 @@ void op_attempt_say(struct request *r)
     struct err err = ERR_INIT;
     AUTO_STRV struct strv ids = STRV_INIT;
     const char *text = jx_str(r->body, "text", "");
-    bool ok = resolve_one(&ids, r, &err);
+    bool ok = request_attempt(&ids, r, &err);
     struct live *live = ok ? live_find(r->server, ids.v[0]) : NULL;
     if (ok && (!text[0] || strlen(text) > LIMIT_PROMPT_BYTES))
         ok = err_set(&err, ERR_USAGE, "what is said has 1 to %d bytes", LIMIT_PROMPT_BYTES);
@@ -244,7 +245,7 @@ void op_attempt_merged(struct request *r)
 {
     struct err err = ERR_INIT;
     AUTO_STRV struct strv ids = STRV_INIT;
-    if (resolve_one(&ids, r, &err) &&
+    if (request_attempt(&ids, r, &err) &&
         executor_update(r->server, ids.v[0], fill_merged, r->body, &err) &&
         log_act(r, "attempt.merged", &ids, &err)) {
         clash_touch(r->server, ids.v[0]);

@@ -2,6 +2,7 @@
 
 #include "gate/ledger.h"
 #include "runner/base/mem.h"
+#include "runner/store/comment_row.h"
 #include "runner/store/broker_row.h"
 
 static const char runner_schema[] =
@@ -76,7 +77,8 @@ static const char runner_schema_rungs[] = "CREATE TABLE rung ("
 bool store_open(struct db **ret, const char *path, struct err *err)
 {
     const char *const steps[] = {ledger_schema, runner_schema, ledger_schema_origins,
-                                 runner_schema_rungs, broker_schema};
+                                 runner_schema_rungs, broker_schema,
+                                 comment_schema};
     AUTO_DB struct db *db = NULL;
     if (!db_open(&db, path, DB_READ_WRITE, err) || !db_migrate(db, steps, ARRAY_LEN(steps), err))
         return false;
