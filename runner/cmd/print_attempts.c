@@ -78,9 +78,9 @@ static const char *title_of(const json_t *attempt)
 
 void print_attempts(struct buf *out, const struct print *p, const json_t *attempts)
 {
-    static const char *const with_clashes[] = {"ID",    "STATE", "AGENT",     "TIME", "COMMITS",
+    static const char *const with_clashes[] = {"ID",    "STATE", "AGENT", "RUNG",      "TIME", "COMMITS",
                                                "FILES", "ASKS",  "CONFLICTS", "TASK"};
-    static const char *const headers[] = {"ID",      "STATE", "AGENT", "TIME",
+    static const char *const headers[] = {"ID",      "STATE", "AGENT", "RUNG", "TIME",
                                           "COMMITS", "FILES", "ASKS",  "TASK"};
     bool has_clashes = any_clash(attempts);
     AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
@@ -99,6 +99,7 @@ void print_attempts(struct buf *out, const struct print *p, const json_t *attemp
         print_table_cell(&t, PRINT_BOLD, jx_str(a, "id", "?"));
         state_cell(&t, a);
         print_table_cell(&t, PRINT_PLAIN, jx_str(a, "agent", ""));
+        print_table_cell(&t, PRINT_PLAIN, jx_str(a, "ladder", ""));
         elapsed_cell(&t, p, a);
         print_table_int(&t, jx_int(a, "commits", 0));
         files_cell(&t, a);

@@ -198,6 +198,18 @@ check_status 0 'proposals for a subagent' headgate gate rule add --from "$(pendi
 headgate gate approve --all >/dev/null
 until_true 20 is_done "$run.1" || die 'the attempt with the planted program did not end'
 
+# Rules go to another store as text and come back the same.
+headgate gate rule export >"$WORLD/before"
+headgate gate rule ls --json | jq -r '.rules[].id' | xargs headgate gate rule rm
+check_equal 'all are removed' 0 "$(headgate gate rule ls --json | jq '.rules | length')"
+printf 'allow command ls\nallow nonsense\n' >"$WORLD/bad"
+check_status 2 'a bad line' headgate gate rule import "$WORLD/bad"
+check_has 'is named' 'line 2: ' "$OUT"
+check_equal 'and nothing of its file is taken' 0 "$(headgate gate rule ls --json | jq '.rules | length')"
+check_status 0 'import' headgate gate rule import "$WORLD/before"
+headgate gate rule export >"$WORLD/after"
+check 'the same rules' cmp "$WORLD/before" "$WORLD/after"
+
 # Statistics and the log.
 check_status 0 'statistics' headgate gate stats --json
 check_equal 'asks per 100 calls' true "$(jq '.asks_per_100 > 0 and .by_tool.Bash.calls > 3 and .by_agent.command.asked > 1' "$OUT")"

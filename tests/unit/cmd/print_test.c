@@ -34,7 +34,7 @@ static json_t *parse(const char *text)
 }
 
 static const char attempts_json[] =
-    "[{\"id\":\"3.1\",\"state\":\"running\",\"outcome\":null,\"agent\":\"claude\","
+    "[{\"id\":\"3.1\",\"state\":\"running\",\"outcome\":null,\"agent\":\"claude\",\"ladder\":\"edits\","
     "\"title\":\"Fix the parser so that it takes every form that was ever written down\","
     "\"started_ms\":940000,\"commits\":2,\"files\":5,\"dirty\":true,\"pending\":1},"
     "{\"id\":\"3.2\",\"state\":\"done\",\"outcome\":\"failed\",\"agent\":\"claude\",\"title\":"
@@ -52,12 +52,12 @@ static void lists_attempts(void **state)
     AUTO_JSON json_t *attempts = parse(attempts_json);
     AUTO_BUF struct buf out = BUF_INIT;
     print_attempts(&out, &narrow, attempts);
-    assert_string_equal(out.ptr, "ID   STATE   AGENT   TIME   COMMITS  FILES  ASKS  TASK\n"
-                                 "3.1  asks    claude  1m00s  2        5*     1     Fix the parser "
-                                 "so that it tak\xe2\x80\xa6\n"
-                                 "3.2  failed  claude  1m00s                        b\\e[2J\n"
-                                 "3.3  ok      claude  1s     1        1            c\n"
-                                 "3.4  queued  claude                               d\n");
+    assert_string_equal(out.ptr, "ID   STATE   AGENT   RUNG   TIME   COMMITS  FILES  ASKS  TASK\n"
+                                 "3.1  asks    claude  edits  1m00s  2        5*     1     Fix the "
+                                 "parser so that\xe2\x80\xa6\n"
+                                 "3.2  failed  claude         1m00s                        b\\e[2J\n"
+                                 "3.3  ok      claude         1s     1        1            c\n"
+                                 "3.4  queued  claude                                      d\n");
     for (const char *line = out.ptr; *line;) {
         size_t len = strcspn(line, "\n");
         assert_true(text_width(line, len) <= narrow.columns);

@@ -193,6 +193,15 @@ static void paths_cannot_widen(void **state)
         {"/src/a.c", VERDICT_ASK},
         {"~/src/a.c", VERDICT_ASK},
         {"lib/src/a.c", VERDICT_ASK},
+        {"src/", VERDICT_ALLOW},
+        {"src//", VERDICT_ALLOW},
+        {"src/./", VERDICT_ALLOW},
+        {"src/..", VERDICT_ASK},
+        {"src/..//", VERDICT_ASK},
+        {"\u017frc/a.c", VERDICT_ASK},
+        {"src\u0301/a.c", VERDICT_ASK},
+        {"src\u2044a.c", VERDICT_ASK},
+        {"src\\a.c", VERDICT_ASK},
         {"src/.GIT/config", VERDICT_ASK},
         {"src/.g\u200dit/config", VERDICT_ASK},
     };
@@ -201,6 +210,9 @@ static void paths_cannot_widen(void **state)
         if (judge("allow path src/", "Edit", args, &text_place) != rows[i].verdict)
             fail_msg("'%s' is judged otherwise", rows[i].path);
     }
+    /* One letter, two forms: a rule for one is no rule for the other. */
+    json_t *other = json_pack("{s:s}", "file_path", "u\u0308ber/a.c");
+    assert_int_equal(judge("allow path \u00fcber/", "Edit", other, &text_place), VERDICT_ASK);
     json_t *args = json_pack("{s:s}", "file_path", ".GitHub/x");
     assert_int_equal(judge("deny path .github/", "Edit", args, &text_place), VERDICT_DENY);
 }
