@@ -125,10 +125,24 @@ const char *const *program_wrappers(size_t *ret_n)
     return wrappers;
 }
 
+bool program_is(const char *name, const char *program)
+{
+    size_t len = strlen(program);
+    return strncmp(name, program, len) == 0 && name[len + strspn(name + len, "-.0123456789")] == '\0';
+}
+
 static bool is_listed(const char *const *list, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(list[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_wrapper(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(wrappers); i++)
+        if (program_is(name, wrappers[i]))
             return true;
     return false;
 }
@@ -148,7 +162,7 @@ const char *program_opaque(const char *name, char *const *args, size_t n_args)
     if (is_listed(builtins, ARRAY_LEN(builtins), name))
         return why_builtin;
     const char *slash = strrchr(name, '/');
-    if (is_listed(wrappers, ARRAY_LEN(wrappers), slash ? slash + 1 : name))
+    if (is_wrapper(slash ? slash + 1 : name))
         return why_wrapper;
     for (size_t i = 0; i < ARRAY_LEN(evaluating); i++)
         if (strcmp(evaluating[i].name, name) == 0 &&

@@ -16,6 +16,8 @@
 /* Why a simple command with this first word is opaque (a reserved word, a builtin that changes what
  * follows, a program that runs its arguments), or NULL. Static. args are those after argv[0]. */
 const char *program_opaque(const char *name, char *const *args, size_t n_args);
+/* True when name is this program, or this program with a version behind it (`gcc-12`, `python3.11`). */
+bool program_is(const char *name, const char *program);
 /* The first word behind the n_spelled ones of a prefix rule that lets the program run something
  * else, load code, or work elsewhere (`npm test --script-shell=x`, `git log --output=x`), or NULL.
  * Borrowed from argv. */

@@ -118,6 +118,15 @@ static const struct {
     {"curl", "curl -K x"},
     {"kubectl", "kubectl exec x"},
     {"hyperfine", "hyperfine x"},
+    {"python3.11", "python3.11 -c x"},
+    {"perl5.36.0", "perl5.36.0 -ne x"},
+    {"gcc-12", "gcc-12 -wrapper x a.c"},
+    {"clang-14", "clang-14 -load x a.c"},
+    {"nodejs", "nodejs --import=x"},
+    {"pdflatex", "pdflatex -shell-escape a.tex"},
+    {"rustup", "rustup run nightly x"},
+    {"apt-get", "apt-get -o DPkg::Pre-Invoke::=x update"},
+    {"zip", "zip a b -T -TT x"},
 };
 
 static const struct {
@@ -134,6 +143,9 @@ static const struct {
     {"git -c core.pager=cat", "git -c core.pager=cat log"},
     {"make test", "make test -j2"},
     {"rg", "rg -n x"},
+    {"python3.11", "python3.11 run.py"},
+    {"gcc-12", "gcc-12 -O2 a.c"},
+    {"sha256sum", "sha256sum -c a"},
 };
 
 static void options_are_not_covered(void **state)

@@ -256,6 +256,8 @@ static const struct {
     {"xargs git status", false},
     {"nohup git status", false},
     {"sudo git status", false},
+    {"bash5 -c 'git status'", false},
+    {"gdb-12 git status", false},
     {"nice git status", false},
     {"'git' status", false},
     {"git\\ status", false},
