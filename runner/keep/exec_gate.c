@@ -10,6 +10,7 @@
 #include "runner/base/clock.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "runner/keep/exec_who.h"
 
 enum {
     EXEC_BATCH = 64,          /* answered before other events get their turn */
@@ -43,13 +44,25 @@ void exec_gate_refuse(struct exec_gate *g, const struct exec_notice *n, int why)
     exec_notice_answer(n, g->listener_fd, why);
 }
 
+/* Of one that has begun, the process itself is the program, which those who started it stand above. */
+static void log_program(struct exec_gate *g, const struct exec_image *image, pid_t pid,
+                        bool has_begun)
+{
+    if (!exec_log_add(&g->log, image->names.v[0]))
+        return;
+    json_t *who = exec_who(g, g->family.init_pid, pid);
+    if (has_begun)
+        json_array_remove(jx_arr(who, "parents"), 0);
+    exec_log_tell(&g->log, who);
+}
+
 static void go_on_unverified(struct exec_gate *g, const struct exec_notice *n,
                              const struct exec_image *image)
 {
     if (exec_notice_answer(n, g->listener_fd, 0)) {
         g->has_begun = true;
         g->log.n_unverified++;
-        exec_log_add(&g->log, image->names.v[0]);
+        log_program(g, image, n->tid, false);
     }
 }
 
@@ -265,7 +278,7 @@ void exec_gate_event(struct exec_gate *g, pid_t pid, int status)
             exec_family_own(&g->family, image.dev, image.ino);
         else if (exec_gate_looks_at_origin(g))
             exec_family_begun(&g->family, pid, image.call);
-        exec_log_add(&g->log, image.names.v[0]);
+        log_program(g, &image, pid, true);
         break;
     case EXEC_RACED:
         on_raced(g, &image);

@@ -9,6 +9,8 @@
 #include "runner/base/fs.h"
 #include "runner/base/jx.h"
 #include "runner/base/mem.h"
+#include "runner/keep/exec_who.h"
+#include "runner/keep/net_peer.h"
 
 enum {
     KEEP_RETRY_MS = 1000,
@@ -232,6 +234,15 @@ static void keep_on_allowed(void *arg, int64_t number, const struct call_request
     exec_calls_approved(&k->exec.calls, number, call);
 }
 
+/* Who in the box holds a connection to the proxy. */
+static json_t *keep_who(void *arg, uint16_t client_port, bool is_v6)
+{
+    const struct keep *k = arg;
+    pid_t init = k->box.child.pid;
+    pid_t pid = net_peer_find(init, is_v6, client_port, k->config.proxy_port);
+    return pid > 0 ? exec_who(&k->exec, init, pid) : NULL;
+}
+
 static bool keep_listen(struct keep *k, struct err *err)
 {
     /* The box runs as another account when the keeper is root. The socket's folder (0700) keeps all
@@ -249,8 +260,11 @@ static bool keep_listen(struct keep *k, struct err *err)
         k->door.allowed = keep_on_allowed;
         k->door.allowed_arg = k;
     }
-    return net_gate_init(&k->net, &k->loop, &k->config, &k->door.policy, &k->records, err) ||
-           err_prefix(err, "the proxy");
+    if (!net_gate_init(&k->net, &k->loop, &k->config, &k->door.policy, &k->records, err))
+        return err_prefix(err, "the proxy");
+    k->net.who = keep_who;
+    k->net.who_arg = k;
+    return true;
 }
 
 /* Calls that were decided have had their answers by now. */

@@ -9,6 +9,7 @@ static void net_count_free(struct net_count *count)
 {
     free(count->reason);
     free(count->refused_why);
+    json_decref(count->who);
     free(count);
 }
 
@@ -68,7 +69,16 @@ json_t *net_count_json(const struct net_count *count)
     jx_set_int(body, "refused", (int64_t)count->refused);
     if (count->refused_why)
         jx_set_str(body, "refused_why", count->refused_why);
+    if (count->who)
+        json_object_update(body, count->who);
     return body;
+}
+
+void net_count_add_asker(struct buf *out, const struct net_count *count)
+{
+    const json_t *first = json_array_get(jx_arr(count->who, "parents"), 0);
+    if (json_is_string(first))
+        buf_addf(out, " (asked for by %s)", json_string_value(first));
 }
 
 void net_count_clear(struct net_count *count)
@@ -76,6 +86,8 @@ void net_count_clear(struct net_count *count)
     count->connections = count->denied = count->refused = count->up = count->down = 0;
     free(count->refused_why);
     count->refused_why = NULL;
+    json_decref(count->who);
+    count->who = NULL;
 }
 
 void net_count_free_all(struct net_count *list)

@@ -19,12 +19,15 @@ struct net_count {
     int64_t recorded_epoch;
     uint64_t connections, denied, refused, up, down;
     char *refused_why; /* of the last one refused */
+    json_t *who; /* made the first connection of these sums, as exec_who tells; NULL: not known */
 };
 
 /* The one of this target, made when there is none yet, and now the first of the list. NULL: there
  * are LIMIT_NET_HOSTS, and none of them can be forgotten. */
 struct net_count *net_count_of(struct net_count **list, size_t *n, const struct net_target *target);
 bool net_count_is_dirty(const struct net_count *count);
+/* Append who asks for it, for people: " (asked for by /usr/bin/curl)"; nothing where it is not known. */
+void net_count_add_asker(struct buf *out, const struct net_count *count);
 /* The body of a `net` record; new reference. */
 json_t *net_count_json(const struct net_count *count);
 void net_count_clear(struct net_count *count);

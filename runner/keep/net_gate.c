@@ -9,6 +9,7 @@
 #include "runner/base/mem.h"
 #include "runner/base/paths.h"
 #include "runner/keep/net_count.h"
+#include "runner/keep/net_record.h"
 #include "runner/keep/own_address.h"
 
 enum {
@@ -35,43 +36,6 @@ static void net_set_deadline(struct net_gate *g);
 static void net_flush_later(struct net_gate *g);
 
 /* ---- records ---- */
-
-static json_t *net_body(char ret_digest[DIGEST_HEX_SIZE], const struct net_gate *g, int64_t number,
-                        const struct call_request *request)
-{
-    char action[DIGEST_HEX_SIZE];
-    json_t *body = json_object();
-    call_action_digest(action, request);
-    call_digest(ret_digest, g->config->attempt, number, request);
-    jx_set_int(body, "call", number);
-    jx_set(body, "request", call_request_json(request));
-    jx_set_str(body, "action", action);
-    jx_set_str(body, "digest", ret_digest);
-    return body;
-}
-
-/* Once for a host, port, verdict and policy: connections come by the thousand. */
-static bool net_record_decided(struct net_gate *g, struct net_count *count,
-                               const struct call_request *request, const struct judgement *j,
-                               struct err *err)
-{
-    char digest[DIGEST_HEX_SIZE];
-    bool is_allowed = j->verdict == VERDICT_ALLOW;
-    if (count->is_recorded && count->recorded_epoch == g->policy->epoch &&
-        count->was_allowed == is_allowed)
-        return true;
-    json_t *body = net_body(digest, g, records_next(g->records), request);
-    jx_set_str(body, "verdict", is_allowed ? "allow" : "deny");
-    jx_set_str(body, "why", j->why);
-    jx_set_int(body, "rule", j->rule);
-    jx_set_str(body, "reason", j->reason);
-    if (!records_add(g->records, "decided", body, err))
-        return false;
-    count->is_recorded = true;
-    count->recorded_epoch = g->policy->epoch;
-    count->was_allowed = is_allowed;
-    return true;
-}
 
 static enum proxy_verdict net_deny_unrecorded(struct buf *reason, const struct err *err)
 {
@@ -134,12 +98,13 @@ static void net_call_wait(struct net_call *call, struct proxy_conn *conn)
 }
 
 static enum proxy_verdict net_ask(struct net_gate *g, struct proxy_conn *conn,
-                                  const struct net_target *target,
+                                  const struct net_count *count,
                                   const struct call_request *request, const struct judgement *j,
                                   struct buf *reason)
 {
     struct err err = ERR_INIT;
-    struct net_call *call = net_call_of(g, target);
+    AUTO_BUF struct buf why = BUF_INIT;
+    struct net_call *call = net_call_of(g, &count->target);
     if (call) {
         net_call_wait(call, conn);
         return PROXY_WAIT;
@@ -151,16 +116,18 @@ static enum proxy_verdict net_ask(struct net_gate *g, struct proxy_conn *conn,
     call = xcalloc(1, sizeof *call);
     *call = (struct net_call){
         .next = g->calls,
-        .target = *target,
+        .target = count->target,
         .number = records_next(g->records),
         .deadline_ms = clock_mono_ms() + g->config->net_deadline_ms,
     };
     g->calls = call;
     g->n_calls++;
-    json_t *body = net_body(call->digest, g, call->number, request);
+    json_t *body = net_record_body(call->digest, g->config, call->number, request);
     jx_set_int(body, "deadline_ms", clock_unix_ms() + g->config->net_deadline_ms);
     jx_set_str(body, "why", j->why);
-    jx_set_str(body, "reason", j->reason);
+    buf_adds(&why, j->reason);
+    net_count_add_asker(&why, count);
+    jx_set_str(body, "reason", why.ptr);
     if (!records_add(g->records, "asked", body, &err)) {
         net_call_free(g, call);
         return net_deny_unrecorded(reason, &err);
@@ -230,7 +197,7 @@ static enum proxy_verdict net_settle(struct net_gate *g, struct net_count *count
 {
     struct err err = ERR_INIT;
     bool is_allowed = j->verdict == VERDICT_ALLOW;
-    if (!net_record_decided(g, count, request, j, &err))
+    if (!net_record_decided(g->records, g->config, g->policy->epoch, count, request, j, &err))
         return net_deny_unrecorded(reason, &err);
     if (!is_allowed) {
         buf_addf(reason, "%s:%u is denied: %s", count->target.host.text, count->target.port,
@@ -239,6 +206,15 @@ static enum proxy_verdict net_settle(struct net_gate *g, struct net_count *count
         net_flush_later(g);
     }
     return is_allowed ? PROXY_ALLOW : PROXY_DENY;
+}
+
+static void net_find_who(const struct net_gate *g, struct net_count *count,
+                         const struct proxy_conn *conn)
+{
+    bool is_v6 = false;
+    uint16_t port = count->who || !g->who ? 0 : proxy_client_port(conn, &is_v6);
+    if (port)
+        count->who = g->who(g->who_arg, port, is_v6);
 }
 
 static enum proxy_verdict net_on_judge(void *arg, struct proxy_conn *conn,
@@ -253,6 +229,7 @@ static enum proxy_verdict net_on_judge(void *arg, struct proxy_conn *conn,
         buf_adds(ret_reason, "This attempt has asked for too many hosts; nothing is kept of more");
         return PROXY_DENY;
     }
+    net_find_who(g, count, conn);
     if (j.verdict != VERDICT_ASK)
         return net_settle(g, count, &request, &j, ret_reason);
     if (count->decision == NET_APPROVED)
@@ -263,7 +240,7 @@ static enum proxy_verdict net_on_judge(void *arg, struct proxy_conn *conn,
         net_flush_later(g);
         return PROXY_DENY;
     }
-    return net_ask(g, conn, target, &request, &j, ret_reason);
+    return net_ask(g, conn, count, &request, &j, ret_reason);
 }
 
 static void net_on_gave_up(void *arg, struct proxy_conn *conn)

@@ -33,6 +33,9 @@ struct net_gate {
     size_t n_counts;
     uv_timer_t deadline, flush;
     bool is_closed;
+    /* Who in the box is at the other end of this port, as exec_who tells; NULL: nobody can say. */
+    json_t *(*who)(void *arg, uint16_t client_port, bool is_v6);
+    void *who_arg;
 };
 
 bool net_gate_init(struct net_gate *ret, uv_loop_t *loop, const struct keep_config *config,

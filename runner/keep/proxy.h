@@ -72,6 +72,8 @@ bool proxy_listen(struct proxy *p, int fd, struct err *err) WARN_UNUSED;
 void proxy_close(struct proxy *p);
 void proxy_release(struct proxy *p);
 
+/* The client's address in the box: its port, and whether it is IPv6. 0: it has gone. */
+uint16_t proxy_client_port(const struct proxy_conn *conn, bool *ret_is_v6);
 /* Decide a connection that waits. */
 void proxy_answer(struct proxy_conn *conn, bool allow, const char *reason);
 /* Close every connection, made or under way, whose target is not kept or whose address may not be

@@ -145,6 +145,18 @@ void proxy_conn_open(struct proxy *p, int fd, uint64_t delay_ms)
     }
 }
 
+uint16_t proxy_client_port(const struct proxy_conn *c, bool *ret_is_v6)
+{
+    struct sockaddr_storage address = {0};
+    int len = sizeof address;
+    if (c->state == PROXY_CLOSED ||
+        uv_tcp_getpeername(&c->client->tcp, (struct sockaddr *)&address, &len) != 0)
+        return 0;
+    *ret_is_v6 = address.ss_family == AF_INET6;
+    return ntohs(*ret_is_v6 ? ((const struct sockaddr_in6 *)&address)->sin6_port
+                            : ((const struct sockaddr_in *)&address)->sin_port);
+}
+
 /* ---- refusals ---- */
 
 static const char *proxy_title(int status)

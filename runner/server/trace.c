@@ -47,7 +47,8 @@ static json_t *line_below(json_t *node, const json_t *parents, int64_t at_ms)
     size_t n = json_array_size(parents);
     for (size_t i = n < PARENTS_MAX ? n : PARENTS_MAX; i > 0; i--) {
         const char *path = json_string_value(json_array_get(parents, i - 1));
-        if (path)
+        bool is_same = path && is_kind(node, "program") && strcmp(jx_str(node, "path", ""), path) == 0;
+        if (path && !is_same) /* a process that has forked runs the same */
             node = program_below(node, path, at_ms);
     }
     return node;
@@ -67,6 +68,13 @@ static json_t *find_program(const json_t *node, const char *path)
             return below;
     }
     return NULL;
+}
+
+/* The node itself where it is that program: a shell that starts a shell is told once. */
+static json_t *program_in(json_t *node, const char *path, int64_t at_ms)
+{
+    bool is_it = is_kind(node, "program") && strcmp(jx_str(node, "path", ""), path) == 0;
+    return is_it ? node : program_below(node, path, at_ms);
 }
 
 /* ---- calls ---- */
@@ -183,9 +191,8 @@ static void take_program(json_t *root, const json_t *program, int64_t at_ms)
     int64_t n = jx_int(program, "n", 0);
     json_t *node = n ? find_program(root, path) : NULL;
     if (!node)
-        node = program_below(line_below(place_of(root, program, at_ms),
-                                        jx_arr(program, "parents"), at_ms),
-                             path, at_ms);
+        node = program_in(line_below(place_of(root, program, at_ms), jx_arr(program, "parents"), at_ms),
+                          path, at_ms);
     if (n)
         jx_set_int(node, "n", jx_int(node, "n", 0) + n);
 }

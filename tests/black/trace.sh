@@ -50,9 +50,26 @@ check_equal 'and children stand in time' true "$(jq '[.trace | .. | objects | se
     | . == sort] | all' "$WORLD/trace.json")"
 check_equal 'JSON has the sums' 1 "$(jq "[.trace | .. | objects | select(.kind == \"net\" and .port == $port and .down > 5000)] | length" "$WORLD/trace.json")"
 check_status 2 'a run of several is no attempt' sh -c "headgate run -n 2 -- true >/dev/null; headgate trace $((run + 1))"
-if [ "$(jq '[.trace | .. | objects | select(.kind == "program")] | length' "$WORLD/trace.json")" -gt 0 ]; then
+
+# With the exec gate: who started what, and which program made a connection.
+if headgate show "$run.1" --json | jq -e '.attempts[0].layers[] | select(.name == "exec") | .state != "unavailable"' >/dev/null; then
+    # above PATTERN: the kinds and programs of the nodes above those that fit, nearest last.
+    above() {
+        jq -r "def walk_down(\$line): (if .kind == \"program\" then (.path | split(\"/\") | last) else .kind end) as \$me
+            | if $1 then \$line | join(\" \") else empty end, (.children[] | walk_down(\$line + [\$me]));
+            .trace | walk_down([])" "$WORLD/trace.json" | sort -u
+    }
+    check_equal 'a refused exec stands below the shell that tried it' 'attempt dash' "$(above '.call.source? == "exec"')"
+    check_equal 'a connection below the program that made it' 'attempt dash curl' "$(above ".kind == \"net\" and .port == $port")"
+    check_equal 'one that was denied too' 'attempt dash curl' "$(above '.kind == "net" and .port == 80')"
+    check_equal 'a program below the one that started it' 'attempt dash' "$(above '.kind == "program" and (.path | endswith("/git"))' | head -n 1)"
     check_equal 'programs are counted' true \
         "$(jq '[.trace | .. | objects | select(.kind == "program" and (.path | endswith("/curl"))) | .n] == [2]' "$WORLD/trace.json")"
 else
     echo 'not tried: there is no exec gate here'
 fi
+
+# A person who is asked is told by which program.
+headgate run --detach -- curl -s http://unlisted.example/ >"$WORLD/out" 2>&1
+until_true 20 has_pending || die 'no call for the unlisted host'
+check_equal 'the question says who asks' true "$(headgate gate ls --json | jq '.calls[0].reason | test("asked for by .*/curl")')"
