@@ -29,12 +29,14 @@ static bool map_ids(const struct launch *l, struct err *err)
 {
     char line[64];
     const struct plan_head *head = l->plan.head;
+    uid_t uid = head ? head->uid : l->uid;
+    gid_t gid = head ? head->gid : l->gid;
     if (!write_own("/proc/self/setgroups", "deny", err))
         return false;
-    snprintf(line, sizeof(line), "%u %u 1", head->gid, head->gid);
+    snprintf(line, sizeof(line), "%u %u 1", gid, gid);
     if (!write_own("/proc/self/gid_map", line, err))
         return false;
-    snprintf(line, sizeof(line), "%u %u 1", head->uid, head->uid);
+    snprintf(line, sizeof(line), "%u %u 1", uid, uid);
     return write_own("/proc/self/uid_map", line, err);
 }
 
@@ -72,6 +74,8 @@ static bool build(struct launch *l, struct err *err)
     if (!map_ids(l, err))
         return false;
     launch_mark(l, "uid map");
+    if (!begin(l, err) || (!l->plan.head && !launch_catch_up(l, err)))
+        return false;
     if (!root_build(l, err) || !net_apply(l, err) || !limits_apply(l, err) ||
         !hand_out_terminal(l, err) || !confine(l, err))
         return false;

@@ -19,7 +19,8 @@
 
 struct launch {
     struct plan plan;
-    uid_t uid, gid; /* of the caller */
+    uid_t uid, gid;       /* of the caller */
+    int root_fd, proc_fd; /* detached mounts: the empty root, the box's procfs; -1: none */
     int ctl_fd;
     int trees[PLAN_MAX_TREES]; /* detached mounts of PLAN_TREE and PLAN_OVERLAY, in order of need */
     size_t n_trees, next_tree;
@@ -57,8 +58,19 @@ bool tree_open_all(struct launch *l, struct err *err) WARN_UNUSED;
 /* The next one, in the order of the plan's steps; the caller owns it. */
 int tree_take(struct launch *l);
 
-/* freeze.c: pid 1. What the name leads to becomes read-only, and neither it nor a folder of its tree
- * that holds it can be moved or removed. Absent: nothing is made. Needs the box's procfs. */
+/* begin.c: pid 1. What is the same for every box: private mounts, an empty root and a procfs, both
+ * detached, the limits of its namespaces, its loopback. */
+bool begin(struct launch *l, struct err *err) WARN_UNUSED;
+/* begin.c: a new file system of this type, detached. options: keys and values in turn, ending in
+ * NULL. -1 with errno. */
+int begin_mount(const char *type, const char *const *options, unsigned attr);
+
+/* main.c: pid 1 whose namespaces came first receives the plan, which must be one for what was made
+ * without it. */
+bool launch_catch_up(struct launch *l, struct err *err) WARN_UNUSED;
+
+/* freeze.c: pid 1. What the name leads to becomes read-only, and neither it nor a folder of its
+ * tree that holds it can be moved or removed. Absent: nothing is made. Needs the box's procfs. */
 bool freeze_apply(const char *name, struct err *err) WARN_UNUSED;
 
 /* root.c: pid 1 */

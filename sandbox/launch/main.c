@@ -167,10 +167,8 @@ static bool prepare(struct launch *l, struct err *err)
     return l->uid == 0 ? give_up_root(l, err) : check_account(l, err);
 }
 
-/* pid 1 whose namespaces came first: what the plan wants must be what was made without it. */
-static bool catch_up(struct launch *l, struct err *err)
+bool launch_catch_up(struct launch *l, struct err *err)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (!receive_plan(l, err))
         return false;
     launch_mark(l, "wait for the plan");
@@ -189,7 +187,7 @@ static void tell_birth(const struct wire_birth *birth)
 
 int main(int argc, char **argv)
 {
-    static struct launch l = {.ctl_fd = WIRE_CTL_FD, .pty_fd = -1};
+    static struct launch l = {.ctl_fd = WIRE_CTL_FD, .pty_fd = -1, .root_fd = -1, .proc_fd = -1};
     if (argc > 1 && strcmp(argv[1], "--probe") == 0)
         return probe_main(argc - 2, argv + 2);
     if (argc != 1 || fcntl(WIRE_BIRTH_FD, F_GETFD) < 0) {
@@ -202,10 +200,6 @@ int main(int argc, char **argv)
         if (pid == 0) {
             close(WIRE_BIRTH_FD);
             launch_mark(&l, "namespaces");
-            if (!l.plan.head && !catch_up(&l, &birth.error)) {
-                launch_send_failed(l.ctl_fd, 0, &birth.error);
-                _exit(125);
-            }
             inside_run(&l);
         }
         birth.pid = pid > 0 ? pid : 0;

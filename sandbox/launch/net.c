@@ -2,30 +2,16 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "runner/base/mem.h"
 
 enum { BACKLOG = 128 };
-
-static bool raise_loopback(struct err *err)
-{
-    struct ifreq request = {.ifr_name = "lo"};
-    AUTO_FD int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return err_sys(err, errno, "cannot reach the box's loopback interface");
-    request.ifr_flags = IFF_UP | IFF_RUNNING;
-    if (ioctl(fd, SIOCSIFFLAGS, &request) != 0)
-        return err_sys(err, errno, "cannot raise the box's loopback interface");
-    return true;
-}
 
 static int listen_on(int family, const struct sockaddr *address, socklen_t len)
 {
@@ -76,9 +62,6 @@ static bool open_port(const struct launch *l, int port, struct err *err)
 bool net_apply(struct launch *l, struct err *err)
 {
     const struct plan_step *step = NULL;
-    if (launch_has(l, LAYER_NET) && l->report.layer[LAYER_NET].state == LAYER_ACTIVE &&
-        !raise_loopback(err))
-        return false;
     while ((step = plan_next(&l->plan, step)))
         if (step->kind == PLAN_PORT && !open_port(l, atoi(plan_text(step, 0)), err))
             return false;

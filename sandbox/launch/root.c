@@ -256,14 +256,17 @@ static bool apply_freeze(struct launch *l, const struct plan_step *step, struct 
     return freeze_apply(plan_text(step, 0), err);
 }
 
-/* Parts of procfs that change the machine rather than the process. Written before this: user.max_*.
- */
+/* Attached here, and protected: parts of procfs that change the machine rather than the process.
+ * Written before this: user.max_*. */
 static bool apply_proc(struct launch *l, const struct plan_step *step, struct err *err)
 {
-    (void)l;
     static const char *const parts[] = {"sys", "irq", "bus", "fs", "sysrq-trigger"};
     const unsigned long flags = MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC;
     char path[PATH_MAX];
+    AUTO_FD int proc = l->proc_fd;
+    l->proc_fd = -1;
+    if (!attach(proc, plan_text(step, 0), true, err))
+        return false;
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         snprintf(path, sizeof(path), "%s/%s", plan_text(step, 0), parts[i]);
         if (mount(path, path, NULL, MS_BIND, NULL) != 0) {
@@ -285,47 +288,6 @@ static bool (*const apply[PLAN_KIND_COUNT])(struct launch *, const struct plan_s
     [PLAN_FREEZE] = apply_freeze, [PLAN_MQUEUE] = apply_mqueue,
 };
 
-/* The kernel allows a new procfs only while an uncovered one is in sight, so it is mounted before
- * the old root goes. There is no way around it: the host's would show the host's processes. */
-static bool mount_proc(struct launch *l, const char *root, struct err *err)
-{
-    char path[PATH_MAX];
-    const struct plan_step *step = plan_find(&l->plan, PLAN_PROC);
-    if (!step)
-        return true;
-    snprintf(path, sizeof(path), "%s%s", root, plan_text(step, 0));
-    if (mkdir(path, 0755) != 0 && errno != EEXIST)
-        return err_sys(err, errno, "cannot create %s", path);
-    if (mount("proc", path, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0)
-        return true;
-    if (errno == EPERM) {
-        return err_set(err, ERR_LAYER,
-                       "the kernel refuses a procfs of the box's own (%s); in a container, start "
-                       "it with an unmasked /proc (docker: --security-opt "
-                       "systempaths=unconfined)",
-                       err_describe(errno));
-    }
-    return err_sys(err, errno, "cannot mount a procfs of the box's own");
-}
-
-static bool mount_new_root(const char **ret_at, struct err *err)
-{
-    /* Any folder will do: what it hides has been opened already. */
-    static const char *const places[] = {"/tmp", "/mnt", "/usr"};
-    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-        if (mount("tmpfs", places[i], "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m") == 0) {
-            *ret_at = places[i];
-            return true;
-        }
-        if (errno != ENOENT)
-            break;
-    }
-    err_sys(err, errno, "cannot mount the root of the box");
-    if (err->sys_errno == EPERM || err->sys_errno == EACCES)
-        err->code = ERR_LAYER;
-    return false;
-}
-
 static bool enter_new_root(const char *root, struct err *err)
 {
     if (chdir(root) != 0)
@@ -339,63 +301,29 @@ static bool enter_new_root(const char *root, struct err *err)
     return true;
 }
 
-/* What one box may have of what the kernel counts for the person outside as well: her editor would
- * go without. Zero where the kernel has no such limit. */
-static long share_of(const char *proc, const char *limit)
+/* Attach the empty root somewhere; any folder will do, since what it hides has been opened. */
+static bool attach_root(struct launch *l, struct err *err)
 {
-    enum { SHARE = 4, LEAST = 16 };
-    char path[PATH_MAX + 64], text[32] = "";
-    snprintf(path, sizeof(path), "%s/sys/%s", proc, limit);
-    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-        return 0;
-    long share = strtol(text, NULL, 10) / SHARE;
-    return share > LEAST ? share : LEAST;
-}
-
-/* Per user namespace; no nested one can be made after this, by whatever call (namespaces(7)).
- * Written through the box's own procfs, which apply_proc makes read-only later: a container's may
- * be read-only already. */
-static bool limit_namespace(const struct launch *l, const char *root, struct err *err)
-{
-    static const struct {
-        const char *name, *share_of; /* NULL: none at all */
-    } limits[] = {
-        {"max_user_namespaces", NULL},
-        {"max_inotify_instances", "fs/inotify/max_user_instances"},
-        {"max_inotify_watches", "fs/inotify/max_user_watches"},
-    };
-    char proc[PATH_MAX], path[PATH_MAX + 64], text[32];
-    if (!launch_has(l, LAYER_LIMITS))
-        return true;
-    snprintf(proc, sizeof(proc), "%s/proc", launch_has(l, LAYER_PID) ? root : "");
-    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-        long most = limits[i].share_of ? share_of(proc, limits[i].share_of) : 0;
-        if (limits[i].share_of && most == 0)
-            continue;
-        int len = snprintf(text, sizeof(text), "%ld", most);
-        snprintf(path, sizeof(path), "%s/sys/user/%s", proc, limits[i].name);
-        AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
-        if (fd < 0 || write(fd, text, (size_t)len) != len)
-            return err_sys(err, errno, "cannot set the box's own user.%s", limits[i].name);
+    static const char *const places[] = {"/tmp", "/mnt", "/usr"};
+    AUTO_FD int fd = l->root_fd;
+    l->root_fd = -1;
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        if (move_mount(fd, "", AT_FDCWD, places[i], MOVE_MOUNT_F_EMPTY_PATH) == 0)
+            return enter_new_root(places[i], err);
+        if (errno != ENOENT)
+            break;
     }
-    return true;
+    return err_sys(err, errno, "cannot attach the root of the box");
 }
 
 bool root_build(struct launch *l, struct err *err)
 {
-    const char *root = "";
     bool has_root = launch_has(l, LAYER_MOUNT);
-    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
-        return err_sys(err, errno, "cannot make the mounts of the box private");
     if (l->n_trees == 0 && !tree_open_all(l, err))
         return false;
-    if (has_root && !mount_new_root(&root, err))
+    if (has_root && !attach_root(l, err))
         return false;
-    if (!mount_proc(l, root, err) || !limit_namespace(l, root, err) ||
-        (has_root && !enter_new_root(root, err)))
-        return false;
-    launch_mark(l, "new root, procfs");
+    launch_mark(l, "new root");
     const struct plan_step *step = NULL;
     while ((step = plan_next(&l->plan, step)))
         if (apply[step->kind] && !apply[step->kind](l, step, err))
