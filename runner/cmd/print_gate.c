@@ -74,42 +74,73 @@ void print_gate_log(struct buf *out, const struct print *p, const json_t *rows)
     print_table_add(out, &bounded, &t);
 }
 
-static void add_counts(struct buf *out, const struct print *p, const json_t *object, int indent)
+/* "0.4s", "3m12s": a short wait to the tenth. */
+static void add_wait(struct buf *out, int64_t ms)
 {
-    enum { NAME_COLUMNS = 14, STEP = 2 };
+    enum { TENTHS_BELOW_MS = 10 * 1000 };
+    if (ms < TENTHS_BELOW_MS)
+        buf_addf(out, "%.1fs", (double)ms / 1000);
+    else
+        clock_add_duration(out, ms);
+}
+
+/* "asked because: ladder 9, floor 2"; nothing when there is nothing. */
+static void add_counts(struct buf *out, const char *label, const json_t *counts)
+{
     const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)object, key, value)
+    json_t *n;
+    const char *separator = ": ";
+    if (json_object_size(counts) == 0)
+        return;
+    buf_adds(out, label);
+    json_object_foreach((json_t *)(uintptr_t)counts, key, n)
     {
-        if (json_is_array(value)) /* said in sentences */
-            continue;
-        AUTO_FREE char *name = xasprintf("%-*s", NAME_COLUMNS, key);
-        buf_addf(out, "%*s", indent, "");
-        if (json_is_object(value)) {
-            print_text(out, p, PRINT_BOLD, key);
-            buf_addch(out, '\n');
-            add_counts(out, p, value, indent + STEP);
-            continue;
-        }
-        AUTO_BUF struct buf text = BUF_INIT;
-        jx_dump(&text, value);
-        print_text(out, p, PRINT_PLAIN, name);
-        buf_addch(out, ' ');
-        print_text(out, p, PRINT_PLAIN, text.ptr);
-        buf_addch(out, '\n');
+        AUTO_FREE char *clean = text_clean(key);
+        buf_addf(out, "%s%s %" PRId64, separator, clean, (int64_t)json_integer_value(n));
+        separator = ", ";
+    }
+    buf_addch(out, '\n');
+}
+
+static void add_shares(struct print_table *t, const char *what, const json_t *shares)
+{
+    const char *key;
+    json_t *share;
+    json_object_foreach((json_t *)(uintptr_t)shares, key, share)
+    {
+        AUTO_FREE char *of_100 =
+            xasprintf("%.1f", json_number_value(json_object_get(share, "asks_per_100")));
+        print_table_cell(t, PRINT_DIM, what);
+        print_table_cell(t, PRINT_BOLD, key);
+        print_table_int(t, jx_int(share, "calls", 0));
+        print_table_int(t, jx_int(share, "asked", 0));
+        print_table_cell(t, PRINT_PLAIN, of_100);
     }
 }
 
-void print_gate_stats(struct buf *out, const struct print *p, const json_t *stats)
+static void add_summary(struct buf *out, const json_t *stats)
 {
-    size_t i;
-    const json_t *proposal;
-    add_counts(out, p, stats, 0);
-    json_array_foreach(jx_arr(stats, "proposals"), i, proposal)
+    int64_t decided = jx_int(stats, "by_person", 0);
+    buf_addf(out, "%" PRId64 " calls, %" PRId64 " asked: %.1f of 100\n", jx_int(stats, "calls_total", 0),
+             jx_int(stats, "asked_total", 0), json_number_value(json_object_get(stats, "asks_per_100")));
+    if (decided == 0)
+        return;
+    buf_addf(out, "people decided %" PRId64 ": half within ", decided);
+    add_wait(out, jx_int(stats, "wait_p50_ms", 0));
+    buf_adds(out, ", 9 of 10 within ");
+    add_wait(out, jx_int(stats, "wait_p90_ms", 0));
+    buf_adds(out, ", the longest ");
+    add_wait(out, jx_int(stats, "wait_max_ms", 0));
+    buf_addch(out, '\n');
+}
+
+static void add_proposals(struct buf *out, const json_t *proposals)
+{
+    size_t i, k;
+    const json_t *proposal, *rule;
+    json_array_foreach(proposals, i, proposal)
     {
         AUTO_FREE char *like = text_clean(jx_str(proposal, "like", "?"));
-        size_t k;
-        const json_t *rule;
         buf_addf(out, "approved each time (%d), like %s; could be a rule:\n",
                  (int)jx_int(proposal, "approved", 0), like);
         json_array_foreach(jx_arr(proposal, "rules"), k, rule)
@@ -117,6 +148,31 @@ void print_gate_stats(struct buf *out, const struct print *p, const json_t *stat
             print_block(out, json_string_value(rule), 2);
         }
     }
+}
+
+void print_gate_stats(struct buf *out, const struct print *p, const json_t *stats)
+{
+    static const char *const headers[] = {"OF", "NAME", "CALLS", "ASKED", "OF 100"};
+    AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
+    const json_t *never = jx_obj(stats, "never_matched");
+    const char *key;
+    json_t *ignored;
+    add_summary(out, stats);
+    add_counts(out, "states", jx_obj(stats, "calls"));
+    add_counts(out, "decided by", jx_obj(stats, "why"));
+    add_counts(out, "asked because of", jx_obj(stats, "asked_because"));
+    add_counts(out, "rules used", jx_obj(stats, "by_rule"));
+    print_table_init(&t, headers, ARRAY_LEN(headers));
+    add_shares(&t, "agent", jx_obj(stats, "by_agent"));
+    add_shares(&t, "tool", jx_obj(stats, "by_tool"));
+    print_table_add(out, p, &t);
+    if (json_object_size(never) > 0)
+        buf_adds(out, "rules that never matched:\n");
+    json_object_foreach((json_t *)(uintptr_t)never, key, ignored)
+    {
+        print_block(out, key, 2);
+    }
+    add_proposals(out, jx_arr(stats, "proposals"));
 }
 
 void print_gate_verify(struct buf *out, const struct print *p, const json_t *result)

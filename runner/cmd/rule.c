@@ -34,10 +34,9 @@ static bool add_rule(struct client *c, const struct rule *rule, struct buf *repo
     jx_set(request, "text", jx_bytes(text.ptr, text.len));
     if (!add_scope(request, rule, err) || !sync_call(&result, &c->conn, "rule.add", request, err))
         return false;
-    AUTO_FREE char *clean = text_clean(jx_str(jx_obj(result, "rule"), "text", text.ptr));
     if (!client_in_force(result, err))
         return false;
-    buf_addf(report, "r%d: %s\n", (int)jx_int(jx_obj(result, "rule"), "id", 0), clean);
+    rule_report(report, result);
     return true;
 }
 

@@ -12,5 +12,7 @@ bool rule_proposals(json_t **ret, struct client *c, const char *call, struct err
  * is none of this number. */
 bool rule_pick(struct buf *report, struct client *c, const json_t *proposals, int64_t number,
                struct err *err) WARN_UNUSED;
+/* Append the rule that rule.add answered with, and what waits that it covers. */
+void rule_report(struct buf *report, const json_t *answer);
 
 #endif

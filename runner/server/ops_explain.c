@@ -223,3 +223,39 @@ bool explain_habit(json_t **ret, struct server *s, int64_t id, struct err *err)
     *ret = json_incref(for_the_repository(sets));
     return true;
 }
+
+static bool is_covered(bool *ret, struct server *s, int64_t id, struct err *err)
+{
+    __attribute__((cleanup(policy_release))) struct policy policy = POLICY_INIT;
+    AUTO_LEDGER_CALL struct ledger_call call = LEDGER_CALL_INIT;
+    AUTO_RUN_ROW struct run_row run = RUN_ROW_INIT;
+    struct policy_place place;
+    struct judgement j;
+    if (!ledger_get(&call, s->db, id, err) || !place_of(&place, &run, s->db, &call, err) ||
+        !epoch_policy(&policy, s, call.attempt, err))
+        return false;
+    policy_judge(&j, &policy, &call.request, &place);
+    *ret = strcmp(call.request.source, "hook") == 0 && j.verdict == VERDICT_ALLOW && j.rule > 0;
+    return true;
+}
+
+bool explain_covered(json_t **ret, struct server *s, struct err *err)
+{
+    AUTO_JSON json_t *waiting = NULL;
+    AUTO_JSON json_t *covered = json_array();
+    size_t i;
+    const json_t *call;
+    if (!ledger_list(&waiting, s->db, 1U << CALL_PENDING, NULL, PREVIEW_CALLS, err))
+        return false;
+    json_array_foreach(waiting, i, call)
+    {
+        const char *name = jx_str(call, "id", "c0");
+        bool is_one;
+        if (!is_covered(&is_one, s, strtoll(name + 1, NULL, 10), err))
+            return false;
+        if (is_one)
+            json_array_append_new(covered, json_string(name));
+    }
+    *ret = steal_json(&covered);
+    return true;
+}

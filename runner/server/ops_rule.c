@@ -42,6 +42,17 @@ static json_t *rule_json(const struct rule *rule, const char *by, int64_t at_ms)
     return j;
 }
 
+/* The rule, and what waits that would not have been asked: deciding it stays with the person. */
+static json_t *added_json(const struct rule *rule, const struct request *r, int64_t at_ms)
+{
+    struct err ignored = ERR_INIT;
+    json_t *covered = NULL;
+    json_t *result = json_pack("{s:o}", "rule", rule_json(rule, r->by, at_ms));
+    if (rule->effect == RULE_ALLOW && explain_covered(&covered, r->server, &ignored))
+        jx_set(result, "covered", covered);
+    return result;
+}
+
 static bool add(struct server *s, struct rule *rule, const struct ledger_origin *origin,
                 int64_t *ret_epoch, struct err *err)
 {
@@ -62,8 +73,7 @@ void op_rule_add(struct request *r)
         return;
     }
     if (fill_scope(&rule, r, &err) && add(r->server, &rule, &origin, &epoch, &err))
-        epoch_spread(r->server, epoch, r,
-                     json_pack("{s:o}", "rule", rule_json(&rule, r->by, origin.at_ms)));
+        epoch_spread(r->server, epoch, r, added_json(&rule, r, origin.at_ms));
     else
         request_fail(r, &err);
     rule_release(&rule);

@@ -101,6 +101,7 @@ check_status 0 'proposals' headgate gate rule add --from "$first"
 check_has 'narrowest first' "^ +1\. allow exactly make same for command in run $run\$" "$OUT"
 check_has 'with a preview' 'of the last [0-9]+ calls, [0-9]+ of them DENIED' "$OUT"
 check_status 0 'pick one' headgate gate rule add --from "$first" --pick 2
+check_lacks 'nothing waits that it covers' 'covers what waits' "$OUT"
 check_status 0 'it is listed with its origin' headgate gate rule ls
 check_has 'the call' "from $first" "$OUT"
 check_status 0 'and decides' headgate gate explain "$first"
@@ -125,6 +126,9 @@ check_has 'which is said' 'no rule can cover' "$OUT"
 until_true 20 has_pending || die 'the second call did not come'
 check_status 2 'a proposal that is not there' headgate gate approve "$(pending)" --rule 99
 until_true 20 has_pending || die 'the third call did not come'
+check_status 0 'a rule for what waits' headgate gate rule add "allow exactly make kept in run $run"
+check_has 'says what it covers' "^it covers what waits already: headgate gate approve $(pending)\$" "$OUT"
+headgate gate rule rm "$(headgate gate rule ls --json | jq -r '.rules[-1].id')"
 check_status 0 'approve and keep' headgate gate approve "$(pending)" --rule 1
 check_has 'makes the narrowest rule' "allow exactly make kept for command in run $run\$" "$OUT"
 for _ in 1 2 3; do

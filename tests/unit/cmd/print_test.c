@@ -334,7 +334,13 @@ static void prints_the_gate(void **state)
     AUTO_JSON json_t *broken =
         parse("{\"ok\":false,\"rows\":9,\"bad\":{\"seq\":5,\"why\":\"changed\"}}");
     AUTO_JSON json_t *whole = parse("{\"ok\":true,\"rows\":1,\"tail\":\"ff\"}");
-    AUTO_JSON json_t *stats = parse("{\"calls\":{\"pending\":1,\"denied\":2},\"rules\":3}");
+    AUTO_JSON json_t *stats = parse(
+        "{\"calls\":{\"consumed\":9,\"denied\":3},\"calls_total\":12,\"asked_total\":9,\"asks_per_100\":75.0,"
+        "\"by_person\":9,\"wait_p50_ms\":420,\"wait_p90_ms\":61000,\"wait_max_ms\":3600000,"
+        "\"asked_because\":{\"ladder\":8,\"rule r2\":1},\"by_rule\":{\"r1\":3},"
+        "\"by_tool\":{\"Bash\":{\"calls\":9,\"asked\":6,\"asks_per_100\":66.666666}},"
+        "\"never_matched\":{\"r3 allow tool X\":0},"
+        "\"proposals\":[{\"rules\":[\"allow exactly make\"],\"approved\":4,\"like\":\"c7\"}]}");
     AUTO_BUF struct buf log = BUF_INIT, list = BUF_INIT, bad = BUF_INIT, good = BUF_INIT;
     AUTO_BUF struct buf counts = BUF_INIT;
     print_gate_log(&log, &narrow, rows);
@@ -353,7 +359,17 @@ static void prints_the_gate(void **state)
                         60) == 0);
     print_gate_stats(&counts, &narrow, stats);
     assert_string_equal(counts.ptr,
-                        "calls\n  pending        1\n  denied         2\nrules          3\n");
+                        "12 calls, 9 asked: 75.0 of 100\n"
+                        "people decided 9: half within 0.4s, 9 of 10 within 1m01s, the longest 1h00m\n"
+                        "states: consumed 9, denied 3\n"
+                        "asked because of: ladder 8, rule r2 1\n"
+                        "rules used: r1 3\n"
+                        "OF    NAME  CALLS  ASKED  OF 100\n"
+                        "tool  Bash  9      6      66.7\n"
+                        "rules that never matched:\n"
+                        "  r3 allow tool X\n"
+                        "approved each time (4), like c7; could be a rule:\n"
+                        "  allow exactly make\n");
 }
 
 static void prints_merges_and_cleaning(void **state)
