@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "runner/base/broker_line.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 
@@ -70,6 +71,8 @@ static void add_arguments(struct buf *out, const json_t *call)
         text = jx_str(args, keys[i], "");
     if (strcmp(jx_str(call, "source", ""), "exec") == 0)
         add_words(out, jx_arr(args, "argv"));
+    else if (strcmp(jx_str(call, "source", ""), "broker") == 0)
+        broker_line(out, args);
     else if (*text)
         text_add_relative(out, text, strlen(text), jx_str(call, "worktree", ""));
     else if (json_object_size(args) > 0)
@@ -92,9 +95,11 @@ static void describe_call(struct parts *p, const json_t *node)
     AUTO_BUF struct buf what = BUF_INIT, clean = BUF_INIT;
     add_clean(&p->subject, jx_str(call, "id", "?"));
     add_decision(p, call);
-    add_clean(&p->detail, jx_str(call, "tool", "?"));
+    bool is_broker = strcmp(jx_str(call, "source", ""), "broker") == 0; /* its words say the tool */
+    if (!is_broker)
+        add_clean(&p->detail, jx_str(call, "tool", "?"));
     add_arguments(&what, call);
-    if (what.len)
+    if (what.len && !is_broker)
         buf_adds(&p->detail, ": ");
     text_sanitise(&clean, what.ptr, what.len, 0);
     text_add_brief(&p->detail, clean.ptr, DETAIL_COLUMNS);

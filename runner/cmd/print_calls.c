@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runner/base/broker_line.h"
 #include "runner/base/clock.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
@@ -38,8 +39,22 @@ static void add_what(struct buf *out, const json_t *call)
     text_sanitise(out, brief.ptr, brief.len, 0);
 }
 
+/* A row of the log tells no source. */
+static bool is_for_broker(const json_t *call)
+{
+    const char *source = jx_str(call, "source", NULL);
+    const json_t *args = json_object_get(call, "args");
+    return source ? strcmp(source, "broker") == 0 : jx_arr(args, "argv") && jx_str(args, "remote", NULL);
+}
+
 void print_call_line(struct buf *out, const json_t *call)
 {
+    if (is_for_broker(call)) {
+        AUTO_BUF struct buf line = BUF_INIT;
+        broker_line(&line, json_object_get(call, "args"));
+        text_sanitise(out, line.ptr, line.len, 0);
+        return;
+    }
     AUTO_FREE char *tool = text_clean(jx_str(call, "tool", "?"));
     AUTO_BUF struct buf what = BUF_INIT;
     add_what(&what, call);

@@ -18,6 +18,16 @@ static void time_cell(struct print_table *t, int64_t at_ms)
     print_table_cell(t, PRINT_DIM, text.ptr);
 }
 
+/* What came of what was carried out. */
+static void add_outcome(struct buf *out, const json_t *body)
+{
+    const char *failed = jx_str(body, "failed", NULL);
+    if (failed)
+        buf_addf(out, ", not done: %s", failed);
+    else
+        buf_addf(out, ", exit code %lld", (long long)jx_int(body, "status", 0));
+}
+
 /* What happened to a call: who, what it would do, and the words with it. */
 static void add_call_row(struct buf *out, const json_t *row)
 {
@@ -39,6 +49,8 @@ static void add_call_row(struct buf *out, const json_t *row)
     text_add_brief(out, does.ptr, DOES_COLUMNS);
     if (*reason)
         buf_addf(out, " (%s)", reason);
+    if (strcmp(jx_str(row, "kind", ""), "broker") == 0)
+        add_outcome(out, body);
 }
 
 void print_gate_log(struct buf *out, const struct print *p, const json_t *rows)

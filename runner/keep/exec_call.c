@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include "gate/broker.h"
 #include "gate/exec_form.h"
 #include "gate/tool.h"
 #include "runner/base/clock.h"
@@ -29,7 +30,7 @@ void exec_calls_release(struct exec_calls *c)
 void exec_calls_approved(struct exec_calls *c, int64_t number, const struct call_request *call)
 {
     AUTO_TOOL_USE struct tool_use use = TOOL_USE_INIT;
-    if (c->config->exec != EXEC_MATCH)
+    if (c->config->exec != EXEC_MATCH || broker_is_call(call)) /* no exec of the box carries that out */
         return;
     tool_use_of(&use, call);
     if (!use.command)
