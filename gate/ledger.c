@@ -72,6 +72,13 @@ const char ledger_schema_origins[] = "ALTER TABLE call ADD COLUMN ask_why TEXT;"
                                      "CREATE INDEX call_by_person ON call(attempt, action)"
                                      " WHERE why = 'person';";
 
+/* Rows of the log that tell what an attempt did besides its calls. */
+const char ledger_schema_told[] =
+    "CREATE TABLE told(attempt TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(attempt, seq))"
+    " WITHOUT ROWID;"
+    "INSERT INTO told SELECT json_extract(body, '$.attempt'), seq FROM log"
+    " WHERE kind = 'net' AND json_valid(body) AND json_extract(body, '$.attempt') IS NOT NULL;";
+
 bool ledger_get(struct ledger_call *ret, struct db *db, int64_t id, struct err *err)
 {
     struct db_stmt *s;

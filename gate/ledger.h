@@ -17,9 +17,10 @@
 #include "gate/rule.h"
 #include "runner/base/db.h"
 
-/* SQL of the gate's tables, for db_migrate: two steps, the second of a later version. */
+/* SQL of the gate's tables, for db_migrate: three steps, each of a later version. */
 extern const char ledger_schema[];
 extern const char ledger_schema_origins[];
+extern const char ledger_schema_told[];
 
 struct ledger_call {
     int64_t id; /* cN */
@@ -123,6 +124,9 @@ bool ledger_equal(struct strv *ret, struct db *db, const char *action, struct er
 /* Append a row of another kind (run created, ladder set, ...). body borrowed. */
 bool ledger_log(struct db *db, const char *kind, const json_t *body, int64_t at_ms,
                 struct err *err) WARN_UNUSED;
+/* The same of what an attempt did besides its calls, which ledger_log_told finds again. */
+bool ledger_tell(struct db *db, const char *attempt, const char *kind, const json_t *body,
+                 int64_t at_ms, struct err *err) WARN_UNUSED;
 /* Array of {seq,at_ms,kind,body,hash} after number `after`, at most limit (0: 1000). */
 bool ledger_log_list(json_t **ret, struct db *db, int64_t after, int64_t limit,
                      struct err *err) WARN_UNUSED;
@@ -130,13 +134,15 @@ bool ledger_log_list(json_t **ret, struct db *db, int64_t after, int64_t limit,
 struct ledger_log_filter {
     const char *attempt; /* "3.2", or "3" for all of a run */
     const char *agent, *tool, *state;
-    const char *kinds;   /* of rows, each between commas: ",net,refs," */
     const char *text; /* anywhere in the row or its call's request, case of ASCII ignored */
     int64_t since_ms, until_ms, after;
     int64_t limit; /* the newest so many; 0: 1000 */
 };
 /* Array as of ledger_log_list. */
 bool ledger_log_find(json_t **ret, struct db *db, const struct ledger_log_filter *filter,
+                     struct err *err) WARN_UNUSED;
+/* The newest limit rows that were told of an attempt, oldest first, as of ledger_log_list. */
+bool ledger_log_told(json_t **ret, struct db *db, const char *attempt, int64_t limit,
                      struct err *err) WARN_UNUSED;
 /* Array of {seq,at_ms,kind,body,prev,hash}, body as the text that was hashed, after number `after`,
  * at most limit. run 0: all rows; else rows of other runs are only {seq,prev,hash}, which keeps the

@@ -63,6 +63,18 @@ bool ledger_log(struct db *db, const char *kind, const json_t *body, int64_t at_
            ledger_tx_commit(&tx, err);
 }
 
+bool ledger_tell(struct db *db, const char *attempt, const char *kind, const json_t *body,
+                 int64_t at_ms, struct err *err)
+{
+    struct db_stmt *s;
+    AUTO_LEDGER_TX struct ledger_tx tx;
+    if (!ledger_tx_begin(&tx, db, err) || !ledger_log(db, kind, body, at_ms, err) ||
+        !db_stmt(&s, db, "INSERT INTO told(attempt, seq) SELECT ?1, max(seq) FROM log", err))
+        return false;
+    db_bind_text(s, 1, attempt);
+    return db_run(s, err) && ledger_tx_commit(&tx, err);
+}
+
 /* What is wrong with the row at hand, which should have number want and follow prev; NULL: nothing.
  */
 static const char *find_fault(struct db_stmt *s, int64_t want, const char *prev,

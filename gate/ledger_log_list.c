@@ -74,7 +74,6 @@ bool ledger_log_find(json_t **ret, struct db *db, const struct ledger_log_filter
     if (!db_stmt(&s, db,
                  "SELECT * FROM (SELECT seq, at_ms, kind, body, hash FROM log WHERE seq > ?1"
                  " AND at_ms >= ?2 AND (?10 = 0 OR at_ms <= ?10)"
-                 " AND (?9 IS NULL OR instr(?9, ',' || kind || ','))"
                  " AND (?3 IS NULL OR " MEMBER("attempt") " = ?3"
                  "  OR substr(" MEMBER("attempt") ", 1, length(?3) + 1) = ?3 || '.'"
                  "  OR CAST(" MEMBER("run") " AS TEXT) = ?3)"
@@ -95,8 +94,22 @@ bool ledger_log_find(json_t **ret, struct db *db, const struct ledger_log_filter
     db_bind_text(s, 6, f->state);
     db_bind_text(s, 7, f->text ? text.ptr : NULL);
     db_bind_int(s, 8, f->limit > 0 ? f->limit : LIST_DEFAULT);
-    db_bind_text(s, 9, f->kinds);
     db_bind_int(s, 10, f->until_ms);
+    return collect(ret, s, log_row, err);
+}
+
+bool ledger_log_told(json_t **ret, struct db *db, const char *attempt, int64_t limit,
+                     struct err *err)
+{
+    struct db_stmt *s;
+    if (!db_stmt(&s, db,
+                 "SELECT seq, at_ms, kind, body, hash FROM log WHERE seq IN"
+                 " (SELECT seq FROM told WHERE attempt = ?1 ORDER BY seq DESC LIMIT ?2)"
+                 " ORDER BY seq",
+                 err))
+        return false;
+    db_bind_text(s, 1, attempt);
+    db_bind_int(s, 2, limit);
     return collect(ret, s, log_row, err);
 }
 

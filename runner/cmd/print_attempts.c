@@ -302,6 +302,38 @@ static void add_pending(struct buf *out, const struct print *p, const json_t *at
     print_field(out, p, "gate", text.ptr);
 }
 
+/* "registry.npmjs.org:443  2 connections, 1.2 KiB up, 30.0 KiB down" */
+static void print_hosts(struct buf *out, const struct print *p, const json_t *hosts)
+{
+    size_t i;
+    const json_t *h;
+    AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
+    static const char *const headers[] = {"  HOST", "PORT", "CONNECTIONS", "UP",
+                                          "DOWN",   "DENIED", "REFUSED"};
+    if (json_array_size(hosts) == 0)
+        return;
+    print_table_init(&t, headers, ARRAY_LEN(headers));
+    json_array_foreach(hosts, i, h)
+    {
+        AUTO_BUF struct buf up = BUF_INIT, down = BUF_INIT, refused = BUF_INIT;
+        AUTO_FREE char *host = xasprintf("  %s", jx_str(h, "host", "?"));
+        int64_t n = jx_int(h, "refused", 0);
+        text_add_size(&up, jx_int(h, "up", 0));
+        text_add_size(&down, jx_int(h, "down", 0));
+        if (n)
+            buf_addf(&refused, "%" PRId64 ": %s", n, jx_str(h, "refused_why", ""));
+        print_table_cell(&t, PRINT_PLAIN, host);
+        print_table_int(&t, jx_int(h, "port", 0));
+        print_table_int(&t, jx_int(h, "connections", 0));
+        print_table_cell(&t, PRINT_PLAIN, up.ptr);
+        print_table_cell(&t, PRINT_PLAIN, down.ptr);
+        print_table_int(&t, jx_int(h, "denied", 0));
+        print_table_cell(&t, n ? PRINT_RED : PRINT_PLAIN, refused.ptr);
+    }
+    buf_adds(out, "hosts:\n");
+    print_table_add(out, p, &t);
+}
+
 void print_attempt(struct buf *out, const struct print *p, const json_t *a)
 {
     enum print_style style;
@@ -335,6 +367,7 @@ void print_attempt(struct buf *out, const struct print *p, const json_t *a)
         buf_adds(out, "  task:\n");
         print_block(out, jx_str(a, "task", ""), 4);
     }
+    print_hosts(out, p, jx_arr(a, "hosts"));
     if (json_array_size(jx_arr(a, "layers"))) {
         buf_adds(out, "layers of its box:\n");
         print_layers(out, p, jx_arr(a, "layers"), true);

@@ -286,7 +286,7 @@ static bool log_refs(const struct job *job, struct server *s, struct err *err)
     jx_set_str(body, "to", h->tip);
     jx_set_int(body, "commits", h->commits);
     jx_set_int(body, "files", h->files);
-    return ledger_log(s->db, "refs", body, clock_unix_ms(), err);
+    return ledger_tell(s->db, row.id, "refs", body, clock_unix_ms(), err);
 }
 
 /* The keeper is gone: what it had spooled counts first. */

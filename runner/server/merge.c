@@ -193,7 +193,7 @@ static bool on_told(const struct arrival *a, struct err *err)
     for (size_t i = 0; i < ARRAY_LEN(of_spool); i++)
         json_object_del(body, of_spool[i]);
     jx_set_str(body, "attempt", a->row->id);
-    return ledger_log(a->db, jx_str(a->record, "r", ""), body, a->at_ms, err);
+    return ledger_tell(a->db, a->row->id, jx_str(a->record, "r", ""), body, a->at_ms, err);
 }
 
 /* Why a keeper ended an attempt by itself, for people. NULL: it did not. */

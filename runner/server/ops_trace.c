@@ -71,11 +71,9 @@ void op_attempt_trace(struct request *r)
     bool ok = view_resolve(&ids, s, r->body, ATTEMPTS_ALL, &err);
     if (ok && ids.n != 1)
         ok = err_set(&err, ERR_USAGE, "a trace is of one attempt, not of %zu; name it RUN.N", ids.n);
-    const struct ledger_log_filter filter = {
-        .attempt = ids.n ? ids.v[0] : NULL, .kinds = trace_row_kinds, .limit = TRACE_ROWS};
     if (!ok || !view_attempt(&attempt, s, ids.v[0], VIEW_SHORT, &err) ||
         !ledger_list(&calls, s->db, 0, ids.v[0], TRACE_CALLS, &err) ||
-        !ledger_log_find(&rows, s->db, &filter, &err)) {
+        !ledger_log_told(&rows, s->db, ids.v[0], TRACE_ROWS, &err)) {
         request_fail(r, &err);
         return;
     }

@@ -5,8 +5,6 @@
 
 #include "runner/base/mem.h"
 
-const char trace_row_kinds[] = ",net,execs,refs,";
-
 enum { PARENTS_MAX = 64 };
 
 static json_t *add_node(json_t *parent, const char *kind, int64_t at_ms)
@@ -335,4 +333,40 @@ json_t *trace_tree(const json_t *attempt, const json_t *calls, const json_t *row
     take_calls(root, calls, false);
     sort(root);
     return root;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    int64_t dx = jx_int(x->node, "up", 0) + jx_int(x->node, "down", 0);
+    int64_t dy = jx_int(y->node, "up", 0) + jx_int(y->node, "down", 0);
+    if (dx != dy)
+        return dx > dy ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+json_t *trace_hosts(const json_t *rows)
+{
+    AUTO_JSON json_t *root = add_node(NULL, "attempt", 0);
+    json_t *hosts = json_array();
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        const json_t *body = jx_obj(row, "body");
+        if (strcmp(jx_str(row, "kind", ""), "net") == 0)
+            add_sums(net_below(root, body, 0), body);
+    }
+    size_t n = json_array_size(jx_arr(root, "children"));
+    AUTO_FREE struct place *places = xcalloc(n + 1, sizeof(*places));
+    for (i = 0; i < n; i++)
+        places[i] = (struct place){json_array_get(jx_arr(root, "children"), i), i};
+    qsort(places, n, sizeof(*places), by_bytes);
+    for (i = 0; i < n; i++) {
+        json_object_del(places[i].node, "kind");
+        json_object_del(places[i].node, "at_ms");
+        json_object_del(places[i].node, "children");
+        json_array_append(hosts, places[i].node);
+    }
+    return hosts;
 }

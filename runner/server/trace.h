@@ -20,11 +20,10 @@
 
 #include "runner/base/jx.h"
 
-/* Kinds of rows of the log that trace_tree reads, for ledger_log_find. */
-extern const char trace_row_kinds[];
-
-/* attempt, calls (CALL, oldest first) and rows (of gate.log, oldest first) are borrowed. New
- * reference. */
+/* attempt, calls (CALL, oldest first) and rows (of ledger_log_told) are borrowed. New reference. */
 json_t *trace_tree(const json_t *attempt, const json_t *calls, const json_t *rows);
+/* What went to each host and port, in all: [{host, port, via, connections, up, down, denied, refused,
+ * refused_why}], the most bytes first. New reference. */
+json_t *trace_hosts(const json_t *rows);
 
 #endif

@@ -5,11 +5,13 @@
 #include "gate/ledger.h"
 #include "runner/server/clash.h"
 #include "runner/server/live.h"
+#include "runner/server/trace.h"
 #include "runner/store/rung.h"
 
 enum {
     SHORT_TASK_BYTES = 240,
     SHOWN_CALLS = 200,
+    SHOWN_ROWS = 2000,
     ARGS_BYTES = 64 * 1024,         /* of one call in a list */
     ARGS_BYTES_TOTAL = 1024 * 1024, /* of all calls in a list */
 };
@@ -134,8 +136,11 @@ bool view_add_rungs(json_t *calls, struct server *s, struct err *err)
 static bool add_details(json_t *a, struct server *s, const struct attempt_row *row, struct err *err)
 {
     json_t *calls;
-    if (!ledger_list(&calls, s->db, 0, row->id, SHOWN_CALLS, err))
+    AUTO_JSON json_t *told = NULL;
+    if (!ledger_log_told(&told, s->db, row->id, SHOWN_ROWS, err) ||
+        !ledger_list(&calls, s->db, 0, row->id, SHOWN_CALLS, err))
         return false;
+    jx_set(a, "hosts", trace_hosts(told));
     jx_set(a, "calls", view_cut_calls(calls));
     jx_set_str(a, "engine_why", row->engine_why);
     jx_set_str(a, "snapshot", row->snapshot);

@@ -49,6 +49,9 @@ check_equal 'a child is no older than its parent' '' "$(jq -r '.trace | .. | obj
 check_equal 'and children stand in time' true "$(jq '[.trace | .. | objects | select(has("children")) | [.children[].at_ms]
     | . == sort] | all' "$WORLD/trace.json")"
 check_equal 'JSON has the sums' 1 "$(jq "[.trace | .. | objects | select(.kind == \"net\" and .port == $port and .down > 5000)] | length" "$WORLD/trace.json")"
+headgate show "$run.1" >"$WORLD/show" 2>&1
+check_has 'show has the bytes by host' "127.0.0.1 +$port +1 +[0-9]+ B +5\.[0-9] KiB" "$WORLD/show"
+check_has 'and what was denied' '10.9.8.7 +80 +0 B +0 B +1' "$WORLD/show"
 check_status 2 'a run of several is no attempt' sh -c "headgate run -n 2 -- true >/dev/null; headgate trace $((run + 1))"
 
 # With the exec gate: who started what, and which program made a connection.

@@ -134,6 +134,28 @@ static void a_cut_tail_shows_against_the_anchor(void **state)
     assert_string_not_equal(before, after);
 }
 
+static void what_was_told_of_an_attempt_is_found(void **state)
+{
+    struct store *s = *state;
+    static const char *const attempts[] = {"1.1", "1.10", "1.1", "2.1", "1.1"};
+    for (int i = 0; i < 5; i++) {
+        AUTO_JSON json_t *body = json_pack("{s:i}", "n", i);
+        fill(s->db, 1);
+        if (!ledger_tell(s->db, attempts[i], "net", body, 1000 + i, &err))
+            fail_msg("%s", err.text);
+    }
+    AUTO_JSON json_t *all = NULL, *newest = NULL, *none = NULL;
+    assert_true(ledger_log_told(&all, s->db, "1.1", 10, &err));
+    assert_int_equal(json_array_size(all), 3);
+    assert_int_equal(jx_int(jx_obj(json_array_get(all, 1), "body"), "n", -1), 2);
+    assert_true(ledger_log_told(&newest, s->db, "1.1", 2, &err));
+    assert_int_equal(json_array_size(newest), 2);
+    assert_int_equal(jx_int(jx_obj(json_array_get(newest, 0), "body"), "n", -1), 2);
+    assert_true(ledger_log_told(&none, s->db, "1", 10, &err));
+    assert_int_equal(json_array_size(none), 0);
+    expect(s->db, 10, 0, "");
+}
+
 #define LEDGER_TEST(f) cmocka_unit_test_setup_teardown(f, store_set_up, store_tear_down)
 
 int main(void)
@@ -143,6 +165,7 @@ int main(void)
         LEDGER_TEST(is_append_only),
         cmocka_unit_test(finds_tampering),
         LEDGER_TEST(a_cut_tail_shows_against_the_anchor),
+        LEDGER_TEST(what_was_told_of_an_attempt_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

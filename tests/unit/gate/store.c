@@ -18,10 +18,10 @@ const struct ledger_question store_question = {.asked_ms = 1000,
 
 struct db *store_connect(const struct store *s)
 {
-    const char *const steps[] = {ledger_schema, ledger_schema_origins};
+    const char *const steps[] = {ledger_schema, ledger_schema_origins, ledger_schema_told};
     struct db *db;
     struct err err = ERR_INIT;
-    if (!db_open(&db, s->path, DB_READ_WRITE, &err) || !db_migrate(db, steps, 2, &err))
+    if (!db_open(&db, s->path, DB_READ_WRITE, &err) || !db_migrate(db, steps, 3, &err))
         fail_msg("%s", err.text);
     return db;
 }

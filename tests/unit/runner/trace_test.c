@@ -118,6 +118,22 @@ static void an_update_that_is_told_twice_stands_there_once(void **state)
                   "attempt  100\n  refs x 200\n  refs y 300\n");
 }
 
+static void hosts_are_summed(void **state)
+{
+    (void)state;
+    AUTO_JSON json_t *rows = parse(
+        "[{\"kind\":\"net\",\"body\":{\"host\":\"a\",\"port\":443,\"connections\":1,\"up\":1,\"down\":1}},"
+        "{\"kind\":\"execs\",\"body\":{\"new\":[]}},"
+        "{\"kind\":\"net\",\"body\":{\"host\":\"b\",\"port\":443,\"connections\":1,\"up\":9,\"down\":9}},"
+        "{\"kind\":\"net\",\"body\":{\"host\":\"a\",\"port\":443,\"denied\":2,\"parents\":[\"/x\"]}}]");
+    AUTO_JSON json_t *hosts = trace_hosts(rows);
+    assert_int_equal(json_array_size(hosts), 2);
+    assert_string_equal(jx_str(json_array_get(hosts, 0), "host", ""), "b");
+    assert_int_equal(jx_int(json_array_get(hosts, 1), "connections", 0), 1);
+    assert_int_equal(jx_int(json_array_get(hosts, 1), "denied", 0), 2);
+    assert_null(json_object_get(json_array_get(hosts, 1), "children"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +141,7 @@ int main(void)
         cmocka_unit_test(programs_make_a_line),
         cmocka_unit_test(an_exec_stands_below_the_call_that_it_carries_out),
         cmocka_unit_test(connections_are_summed_with_their_decision),
+        cmocka_unit_test(hosts_are_summed),
         cmocka_unit_test(an_update_that_is_told_twice_stands_there_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
