@@ -22,6 +22,7 @@
 #include "runner/keep/account.h"
 #include "runner/keep/attach.h"
 #include "runner/keep/box_side.h"
+#include "runner/keep/confine.h"
 #include "runner/keep/door.h"
 #include "runner/keep/exec_gate.h"
 #include "runner/keep/freeze.h"
@@ -69,6 +70,7 @@ struct keep {
     uv_timer_t linger; /* retries of `exited`, the minute without a server, the last second */
 
     struct layer_report report; /* of the box, once it was told */
+    struct layer_status own;    /* what the keeper took from itself */
     bool was_let_go;   /* pid 1 was told to start the agent; its report may still be under way */
     bool is_accounted; /* the kernel does not hold the limits */
     bool has_status;   /* the agent's own end was reported */

@@ -113,6 +113,7 @@ static json_t *keep_layers_json(const struct keep *k, const struct layer_report 
     keep_add_layer(list, "exec", &k->exec.layer);
     if (k->config.exec != EXEC_OFF)
         jx_set_str(json_array_get(list, LAYER_COUNT), "limits", exec_not_covered());
+    keep_add_layer(list, "keeper", &k->own);
     return list;
 }
 
@@ -143,6 +144,7 @@ static void keep_on_layers(struct keep *k, const struct box_msg *msg)
 {
     struct err err = ERR_INIT;
     k->report = msg->report;
+    confine_self(&k->own); /* the box stands, and nothing of the agent's has been looked at */
     k->is_accounted = msg->report.layer[LAYER_LIMITS].state != LAYER_ACTIVE;
     if (!keep_record_layers(k, &err) || !box_go(box_side_ctl(&k->box), &err))
         keep_fail(k, &err);

@@ -207,11 +207,11 @@ def bench_exec(pairs, files):
     sh("git", "-C", repo, "add", "-A")
     sh("git", "-C", repo, "commit", "-q", "-m", "Many compiles")
     sh("headgate", "gate", "rule", "add", "allow", "exec", "/bin/true")
-    results = {"off": [], "watch": [], "ask": []}
+    results = {"off": [], "watch": [], "match": []}
     for i in range(pairs + 1):
         for policy in results:
             rules = ["--ro", WORLD + "/spawn.py", "--", "sh", "-c", "python3 %s/spawn.py 300; true" % WORLD]
-            if policy == "ask":  # the interpreter by a rule; what runs below it is judged and not asked
+            if policy == "match":  # the interpreter by a rule; what runs below it is judged and not asked
                 sh("headgate", "gate", "rule", "add", "allow", "exec", "python3")
             sh("headgate", "run", "--exec", policy, *rules, cwd=repo)
             attempt = json.loads(sh("headgate", "ls", "--json"))["attempts"][-1]["id"]
@@ -223,7 +223,7 @@ def bench_exec(pairs, files):
         for policy, all_of in results.items():
             report("%s, execs %s" % ({"spawn": "posix_spawn /bin/true", "make": "make -j2, %d compiles" % files}[what], policy),
                    [r[what] for r in all_of], unit, name)
-        for policy in ("watch", "ask"):
+        for policy in ("watch", "match"):
             ratio("%s %s / off" % (what, policy), [r[what] for r in results[policy]], [r[what] for r in results["off"]])
 
 

@@ -33,7 +33,7 @@ static void all_is_on_record_after_the_end(void **state)
     AUTO_JSON json_t *records = world_spool(&w);
     assert_int_equal(json_array_size(records), 3);
     const json_t *layers = jx_arr(json_array_get(records, 0), "layers");
-    assert_int_equal(json_array_size(layers), LAYER_COUNT + 1); /* and the exec gate */
+    assert_int_equal(json_array_size(layers), LAYER_COUNT + 2); /* and the exec gate, the keeper */
     assert_string_equal(jx_str(json_array_get(layers, LAYER_PID), "state", ""), "active");
     world_expect_in_log(&w, "hello\n");
     assert_false(fs_exists(w.socket));
