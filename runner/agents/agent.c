@@ -6,7 +6,7 @@
 #include "runner/agents/program.h"
 #include "runner/base/mem.h"
 
-const struct agent *const agents[] = {&agent_claude, &agent_codex, &agent_opencode, &agent_command, NULL};
+const struct agent *const agents[] = {&agent_claude, &agent_codex, &agent_gemini, &agent_opencode, &agent_command, NULL};
 
 const struct agent *agent_find(const char *name)
 {

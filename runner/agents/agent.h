@@ -39,7 +39,7 @@ struct agent {
     const char *title;         /* "Claude Code" */
     const char *program;       /* looked up in the person's PATH; NULL: none (command) */
     const char *tested;        /* version that was tested, NULL */
-    const char *output;        /* "lines", "claude", "codex" or "opencode": how a keeper finds the last line to show */
+    const char *output;        /* "lines", "claude", "codex", "gemini" or "opencode": how a keeper finds the last line to show */
     const char *const *needs_env; /* credentials that are passed when set, NULL-terminated */
     const char *const *needs_hosts; /* listed when credentials are passed, NULL-terminated; NULL: none */
     const struct agent_form *exec_calls; /* what carries out a shell call, ended by an empty form */

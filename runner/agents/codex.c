@@ -236,8 +236,7 @@ static const struct agent_form helpers[] = {
     {{NULL}},
 };
 
-static const char *const project_settings[] = {".codex/config.toml", ".codex/hooks.json", ".codex/hooks", ".codex/rules",
-                                               NULL};
+static const char *const project_settings[] = {".codex", NULL};
 
 /* headgate-drive starts it. */
 static const struct agent_form selves[] = {{{"codex", "app-server", "%*", NULL}}, {{NULL}}};

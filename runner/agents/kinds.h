@@ -8,6 +8,7 @@
 
 extern const struct agent agent_claude;
 extern const struct agent agent_codex;
+extern const struct agent agent_gemini;
 extern const struct agent agent_opencode;
 extern const struct agent agent_command;
 

@@ -145,8 +145,8 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
 
 static const char *const hosts[] = {"api.openai.com:443", "api.anthropic.com:443", NULL};
 static const char *const project_settings[] = {".opencode", "opencode.json", "opencode.jsonc", NULL};
-static const struct agent_form calls[] = {{{"bash", "-c", "%c", NULL}}, {{NULL}}};
-static const struct agent_form helpers[] = {{{"git", "%*", NULL}}, {{NULL}}};
+static const struct agent_form calls[] = {{{"sh", "-c", "%c", NULL}}, {{"bash", "-c", "%c", NULL}}, {{NULL}}};
+static const struct agent_form helpers[] = {{{"git", "%*", NULL}}, {{"rg", "%*", NULL}}, {{NULL}}};
 
 const struct agent agent_opencode = {
     .name = "opencode",

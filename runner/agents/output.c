@@ -118,12 +118,33 @@ static bool opencode_line(struct buf *out, const char *line, size_t len)
     return true;
 }
 
+/* One line of Gemini CLI's `--output-format stream-json`. */
+static bool gemini_line(struct buf *out, const char *line, size_t len)
+{
+    AUTO_JSON json_t *msg = NULL;
+    struct err ignored;
+    if (!jx_parse(&msg, line, len, &ignored))
+        return false;
+    const char *type = jx_str(msg, "type", "");
+    if (strcmp(type, "message") == 0 && strcmp(jx_str(msg, "role", ""), "assistant") == 0)
+        buf_adds(out, jx_str(msg, "content", ""));
+    else if (strcmp(type, "tool_use") == 0)
+        buf_addf(out, "%s %s", jx_str(msg, "tool_name", "tool"), main_argument(jx_obj(msg, "parameters")));
+    else if (strcmp(type, "error") == 0)
+        buf_adds(out, jx_str(msg, "message", "error"));
+    else
+        return false;
+    return true;
+}
+
 bool agent_output_line(struct buf *out, const char *output_kind, const char *line, size_t len)
 {
     if (strcmp(output_kind, "claude") == 0)
         return claude_line(out, line, len);
     if (strcmp(output_kind, "codex") == 0)
         return codex_line(out, line, len);
+    if (strcmp(output_kind, "gemini") == 0)
+        return gemini_line(out, line, len);
     if (strcmp(output_kind, "opencode") == 0)
         return opencode_line(out, line, len);
     if (len == 0)

@@ -63,6 +63,14 @@ need_opencode() {
     export OPENAI_API_KEY=sk-test-000-abcdefghijklmnop
 }
 
+need_gemini() {
+    command -v node >/dev/null || skip 'Gemini CLI needs Node'
+    need_package "gemini-$GEMINI_VERSION" "@google/gemini-cli@$GEMINI_VERSION"
+    chmod 755 "$package/bundle/gemini.js" 2>/dev/null || :
+    use_program gemini "$package/bundle/gemini.js"
+    export GEMINI_API_KEY=sk-test-000-abcdefghijklmnop
+}
+
 # start_model: the model server on loopback with $WORLD/script.json; its port in $port, its log in $WORLD/model.jsonl.
 start_model() {
     rm -f "$WORLD/model.jsonl" "$WORLD/port"
@@ -70,7 +78,8 @@ start_model() {
     BACKGROUND="$BACKGROUND $!"
     until_true 10 grep -q port "$WORLD/port" || die 'the model server did not start'
     port=$(sed 's/port //' "$WORLD/port")
-    export ANTHROPIC_BASE_URL="http://127.0.0.1:$port" OPENAI_BASE_URL="http://127.0.0.1:$port/v1"
+    export ANTHROPIC_BASE_URL="http://127.0.0.1:$port" OPENAI_BASE_URL="http://127.0.0.1:$port/v1" \
+        GOOGLE_GEMINI_BASE_URL="http://127.0.0.1:$port"
 }
 
 # Calls of tools that wait. An agent's own connections are asked too; they are looked at on their own.

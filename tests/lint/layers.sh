@@ -58,6 +58,7 @@ BEGIN {
     # Written by the build, so not below the root.
     generated["sandbox_filter.h"] = "^sandbox/"
     generated["opencode_plugin.h"] = "^runner/agents/"
+    generated["gemini_preload.h"] = "^runner/agents/"
 
     # Matched against "layer:path".
     only["uv.h"] = "^(runner|commands):|:ui/host"
