@@ -161,5 +161,10 @@ void ledger_log_hash(char ret[DIGEST_HEX_SIZE], const char *prev, int64_t seq, i
  * to export ("" of an empty log). */
 bool ledger_verify(int64_t *ret_rows, int64_t *ret_bad_seq, struct buf *ret_why,
                    char ret_tail[DIGEST_HEX_SIZE], struct db *db, struct err *err) WARN_UNUSED;
+/* The same of the calls, once the log is whole: each must ask what its rows have the digest of, and be
+ * in the state that its newest row tells. *ret_bad_seq 0: they are; else the newest row of the first
+ * that is not. No transaction may be open. */
+bool ledger_verify_calls(int64_t *ret_bad_seq, struct buf *ret_why, struct db *db,
+                         struct err *err) WARN_UNUSED;
 
 #endif

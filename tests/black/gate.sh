@@ -67,6 +67,11 @@ check_lacks "not as a person's denial" 'denied by' "$WORLD/log"
 
 check_status 0 'the log verifies' headgate gate verify
 check_status 0 'the log is listed' headgate gate log
+sqlite3 "$(echo "$XDG_STATE_HOME"/headgate/*/state.db)" "UPDATE call SET request = replace(request, 'make lost', 'make found')"
+check_status 1 'a call that was changed behind the log' headgate gate verify
+check_has 'is named' 'row [0-9]+: call c[0-9]+, which it is about, asks something else' "$OUT"
+sqlite3 "$(echo "$XDG_STATE_HOME"/headgate/*/state.db)" "UPDATE call SET request = replace(request, 'make found', 'make lost')"
+check_status 0 'changed back, it verifies' headgate gate verify
 db=$(echo "$XDG_STATE_HOME"/headgate/*/state.db)
 headgate serve --stop >/dev/null 2>&1
 sqlite3 "$db" "$(sqlite3 "$db" "SELECT 'DROP TRIGGER ' || name || ';' FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'log'") UPDATE log SET body = replace(body, 'approved', 'denied') WHERE seq = (SELECT min(seq) FROM log WHERE body LIKE '%approved%');" || die 'could not tamper'

@@ -156,6 +156,48 @@ static void what_was_told_of_an_attempt_is_found(void **state)
     expect(s->db, 10, 0, "");
 }
 
+/* Calls as somebody with the file in hand could change them, behind a log that is whole. */
+static void finds_changed_calls(void **state)
+{
+    static const struct {
+        const char *sql;
+        int64_t bad;
+        const char *word;
+    } cases[] = {
+        {"SELECT 1", 0, ""},
+        {"UPDATE call SET request = replace(request, 'make', 'fake') WHERE id = 1", 3, "asks something else"},
+        {"UPDATE call SET attempt = '9.9' WHERE id = 1", 3, "asks something else"},
+        {"UPDATE call SET state = 'consumed' WHERE id = 2", 2, "another state"},
+        {"UPDATE call SET request = '{' WHERE id = 2", 2, "cannot be read"},
+        {"DELETE FROM call WHERE id = 2", 2, "not in the store"},
+        {"INSERT INTO call(attempt, local, state, request, action, digest, asked_ms)"
+         " SELECT attempt, 99, state, request, action, digest, asked_ms FROM call WHERE id = 1",
+         4, "no row is about call c3"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        void *own;
+        store_set_up(&own);
+        struct store *s = own;
+        int64_t bad = -1, first = store_ask(s->db, "3.1", 1, "make"), second = store_ask(s->db, "3.1", 2, "ls");
+        enum ledger_outcome outcome;
+        struct ledger_call call;
+        AUTO_BUF struct buf why = BUF_INIT;
+        assert_int_equal(first, 1);
+        assert_int_equal(second, 2);
+        assert_true(ledger_decide(&outcome, &call, s->db, first, NULL, false, "no", "ann", "person", false,
+                                  5000, &err));
+        ledger_call_release(&call);
+        if (i > 0 && !db_exec(s->db, cases[i].sql, &err))
+            fail_msg("%s", err.text);
+        assert_true(ledger_verify_calls(&bad, &why, s->db, &err));
+        assert_int_equal(bad, cases[i].bad);
+        if (!strstr(why.ptr, cases[i].word))
+            fail_msg("[%s], not [%s]", why.ptr, cases[i].word);
+        store_tear_down(&own);
+    }
+}
+
 #define LEDGER_TEST(f) cmocka_unit_test_setup_teardown(f, store_set_up, store_tear_down)
 
 int main(void)
@@ -164,6 +206,7 @@ int main(void)
         LEDGER_TEST(is_whole),
         LEDGER_TEST(is_append_only),
         cmocka_unit_test(finds_tampering),
+        cmocka_unit_test(finds_changed_calls),
         LEDGER_TEST(a_cut_tail_shows_against_the_anchor),
         LEDGER_TEST(what_was_told_of_an_attempt_is_found),
     };
