@@ -6,6 +6,7 @@
 #include "runner/base/buf.h"
 #include "runner/base/mem.h"
 #include "worktree/gitrun.h"
+#include "worktree/unquote.h"
 
 enum { OUTPUT_MAX_BYTES = 64 * 1024 * 1024, FILES_MAX = 100000 };
 
@@ -40,28 +41,6 @@ static bool starts(const struct line *line, const char *with)
     return line->len >= len && memcmp(line->at, with, len) == 0;
 }
 
-/* git quotes a name as C does. Allocated. */
-static char *unquote(const char *text, size_t len)
-{
-    static const char letters[] = "abtnvfr\"\\", values[] = "\a\b\t\n\v\f\r\"\\";
-    AUTO_BUF struct buf out = BUF_INIT;
-    if (len < 2 || text[0] != '"')
-        return xstrndup(text, len);
-    for (size_t i = 1; i + 1 < len; i++) {
-        const char *letter;
-        if (text[i] != '\\') {
-            buf_addch(&out, text[i]);
-        } else if (i + 4 < len && text[i + 1] >= '0' && text[i + 1] <= '3') {
-            buf_addch(&out, (char)((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                                   (text[i + 3] - '0')));
-            i += 3;
-        } else if (text[++i] && (letter = strchr(letters, text[i]))) {
-            buf_addch(&out, values[letter - letters]);
-        }
-    }
-    return buf_steal(&out);
-}
-
 /* "diff --git a/NAME b/NAME": both halves are the same but for their first letter. */
 static bool begin_file(struct hunk_set *set, const struct line *line, struct err *err)
 {
@@ -69,7 +48,7 @@ static bool begin_file(struct hunk_set *set, const struct line *line, struct err
     size_t rest = line->len - strlen(intro), half = (rest - 1) / 2;
     if (rest < 5 || set->n >= FILES_MAX)
         return err_set(err, ERR_FORMAT, "git diff-tree answered in an unknown form");
-    AUTO_FREE char *name = unquote(line->at + line->len - half, half);
+    AUTO_FREE char *name = unquote_path(line->at + line->len - half, half);
     set->v = xreallocarray(set->v, set->n + 1, sizeof(*set->v));
     set->v[set->n++] = (struct hunk_file){.path = xstrdup(strlen(name) > 2 ? name + 2 : name)};
     return true;

@@ -84,6 +84,15 @@ static bool take_branch(char ret[65], const struct ref_list *refs, const char *f
     return true;
 }
 
+static bool take_tip(struct merging *m, const struct ref_list *refs, const char *source,
+                     struct err *err)
+{
+    if (!m->ask->tip)
+        return take_branch(m->graft.tip, refs, source, m->ask->branch, err);
+    memcpy(m->graft.tip, m->ask->tip, strnlen(m->ask->tip, sizeof(m->graft.tip) - 1));
+    return true;
+}
+
 /* Of a git folder that lies elsewhere (git init --separate-git-dir), git lists the folder itself.
  */
 static void correct_checkout(struct merging *m)
@@ -110,7 +119,7 @@ static bool look(struct merging *m, struct err *err)
         return err_set(err, ERR_USAGE, "a branch is not merged into itself; use --into");
     const char *common = m->repo->common_dir;
     if (!refs_list(&refs, common, GIT_ARGS(source, m->target_ref), err) ||
-        !take_branch(m->graft.tip, &refs, source, m->ask->branch, err) ||
+        !take_tip(m, &refs, source, err) ||
         !take_branch(m->graft.target, &refs, m->target_ref, m->into, err) ||
         !repo_checkout_of(&m->checkout, common, m->target_ref, err) ||
         !gitcfg_load(&cfg, common, err))
@@ -289,7 +298,7 @@ static bool move_ref(const struct merging *m, const char *new_oid, struct err *e
 static void remember(const struct merging *m)
 {
     const char *part = refs_attempt_part(m->ask->branch);
-    if (!part || m->result.was_ff || m->how == WT_MERGE_AUTO)
+    if (!part || m->ask->tip || m->result.was_ff || m->how == WT_MERGE_AUTO)
         return;
     AUTO_BUF struct buf tx = BUF_INIT;
     AUTO_FREE char *name = xasprintf(REFS_OWN "%s/merged", part);

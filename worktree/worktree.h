@@ -203,13 +203,20 @@ bool wt_branch_tip(char ret[65], const struct wt_attempt *a, const char *branch,
 enum wt_diff_form { WT_DIFF_PATCH, WT_DIFF_STAT, WT_DIFF_NAMES };
 /* Diff from..to between trees; no textconv, no external diff, no colour unless asked. Not
  * sanitised. NAMES: lines "STATUS\tPATH" as `git diff --name-status` has them (a rename has two
- * paths), odd paths quoted. ERR_LIMIT past LIMIT_CAPTURE_BYTES. */
+ * paths), odd paths quoted. paths: only these files and folders, by the letter; NULL: all. ERR_LIMIT
+ * past LIMIT_CAPTURE_BYTES. */
 bool wt_diff(struct buf *out, const char *repo_common_dir, const char *from, const char *to,
-             enum wt_diff_form form, bool color, struct err *err) WARN_UNUSED;
+             enum wt_diff_form form, bool color, const struct strv *paths,
+             struct err *err) WARN_UNUSED;
+
+/* What an attempt's work is compared with: its base, or, once it has taken in more of its target,
+ * the commit that both have in common. into NULL: the branch of the main checkout. */
+bool wt_diff_base(char ret[65], const char *repo_common_dir, const char *base, const char *tip,
+                  const char *into, struct err *err) WARN_UNUSED;
 
 /* A file of a commit, whole. ERR_LIMIT past LIMIT_CAPTURE_BYTES. */
-bool wt_read_file(struct buf *out, const char *repo_common_dir, const char *commit, const char *path,
-                  struct err *err) WARN_UNUSED;
+bool wt_read_file(struct buf *out, const char *repo_common_dir, const char *commit,
+                  const char *path, struct err *err) WARN_UNUSED;
 
 enum wt_merge_how {
     WT_MERGE_AUTO /* ff when possible, else a merge commit */,
@@ -230,7 +237,9 @@ void wt_merge_release(struct wt_merge *m);
 #define AUTO_WT_MERGE __attribute__((cleanup(wt_merge_release)))
 struct wt_merge_ask {
     const char *branch; /* of the attempt */
-    const char *into;   /* short name of a branch; NULL: the branch of the main checkout */
+    const char *tip;  /* a commit to merge in its place, which does not count as the attempt; NULL:
+                         the branch */
+    const char *into; /* short name of a branch; NULL: the branch of the main checkout */
     enum wt_merge_how how;
     const char *message;         /* NULL: a default; of no use to a fast-forward and a rebase */
     const char *leave_out;       /* a commit below the branch that stays out (uncommitted work that
@@ -245,6 +254,19 @@ struct wt_merge_ask {
  * squash the author of all its commits when that is one. */
 bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_merge_ask *ask,
               struct err *err) WARN_UNUSED;
+
+/* Part of an attempt's work as one commit on the target. picks: "FILE" for all of a file, "FILE:N"
+ * for the N-th hunk of it as wt_diff numbers them; except: all but these. ERR_NOT_FOUND names a
+ * pick that is not there. Otherwise as wt_merge with WT_MERGE_SQUASH. */
+struct wt_take_ask {
+    const char *branch, *base, *tip, *into;
+    const struct strv *picks;
+    bool except;
+    const char *message;
+    bool dry_run;
+};
+bool wt_take(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_take_ask *ask,
+             struct err *err) WARN_UNUSED;
 
 /* True in *ret when every harvested commit of the attempt is contained in some local or remote
  * branch outside headgate/, or was squashed or rebased there by wt_merge, or by somebody else into

@@ -102,6 +102,7 @@ int cmd_say(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
+int cmd_take(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 
 #endif

@@ -121,6 +121,18 @@ static bool list(struct client *c, const json_t *attempt, bool json, struct err 
     return out_buf(&text, err);
 }
 
+bool comment_add_all(struct buf *out, const struct print *p, struct client *c, const char *id,
+                     struct err *err)
+{
+    AUTO_JSON json_t *result = NULL, *request = json_object();
+    jx_set_str(request, "attempt", id);
+    if (!client_call(&result, c, "comment.list", steal_json(&request), err))
+        return false;
+    if (json_array_size(jx_arr(result, "comments")) > 0)
+        print_comments(out, p, jx_arr(result, "comments"));
+    return true;
+}
+
 bool comment_send(struct client *c, const char *id, bool interactive, struct err *err)
 {
     AUTO_JSON json_t *result = NULL, *env = NULL;

@@ -1,8 +1,10 @@
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "runner/base/mem.h"
 #include "runner/cmd/cmd.h"
+#include "runner/cmd/comment.h"
+#include "runner/cmd/diff_json.h"
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_attempts.h"
 #include "runner/cmd/print_diff.h"
@@ -11,12 +13,12 @@
 /* To a terminal sanitised and in colour; elsewhere the very bytes, so that `git apply` can take
  * them. */
 static bool add_patch(struct buf *out, const struct print *p, const json_t *attempt,
-                      enum wt_diff_form form, struct err *err)
+                      enum wt_diff_form form, const struct strv *paths, struct err *err)
 {
     AUTO_BUF struct buf patch = BUF_INIT;
-    if (!tree_diff(&patch, attempt, form, err))
+    if (!tree_diff(&patch, attempt, form, paths, err))
         return false;
-    if (isatty(STDOUT_FILENO))
+    if (p->columns > 0)
         print_diff(out, p, patch.ptr, patch.len);
     else
         buf_add(out, patch.ptr, patch.len);
@@ -31,11 +33,35 @@ static void add_heading(struct buf *out, const struct print *p, const json_t *at
     buf_addch(out, '\n');
 }
 
+static bool print_json(const json_t *attempts, const struct strv *paths, struct err *err)
+{
+    AUTO_JSON json_t *rows = json_array();
+    size_t i;
+    const json_t *attempt;
+    json_array_foreach(attempts, i, attempt)
+    {
+        AUTO_BUF struct buf patch = BUF_INIT;
+        json_t *row = json_object(), *files;
+        jx_set_str(row, "id", jx_str(attempt, "id", NULL));
+        jx_set_str(row, "tip", jx_str(attempt, "tip", NULL));
+        json_array_append_new(rows, row);
+        if (!tree_diff(&patch, attempt, WT_DIFF_PATCH, paths, err) ||
+            !diff_json(&files, patch.ptr, patch.len, err))
+            return false;
+        jx_set(row, "files", files);
+    }
+    return out_json(rows, err);
+}
+
 static bool diff(char **argv, struct err *err)
 {
-    bool stat = false;
+    bool stat = false, json = false;
+    const char *pager = NULL;
     const struct opt table[] = {
         {0, "stat", OPT_FLAG, &stat, NULL, "files and line counts only", 0, 0},
+        {0, "pager", OPT_STRING, &pager, "COMMAND", "a program that shows patches, like delta", 0,
+         0},
+        {0, "json", OPT_FLAG, &json, NULL, "files and hunks as JSON", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
@@ -44,16 +70,26 @@ static bool diff(char **argv, struct err *err)
     struct print p;
     size_t i;
     const json_t *attempt;
-    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, 1, err) || !client_open(&c, err) ||
-        !tree_attempts(&attempts, &c, &args.operands, err))
+    AUTO_STRV struct strv words = STRV_INIT, paths = STRV_INIT;
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, SIZE_MAX, err))
         return false;
+    strv_push(&words, args.operands.v[0]);
+    strv_push_all(&paths, args.operands.v + 1);
+    if (!client_open(&c, err) || !tree_attempts(&attempts, &c, &words, err))
+        return false;
+    if (json)
+        return print_json(attempts, &paths, err);
     enum wt_diff_form form = stat ? WT_DIFF_STAT : WT_DIFF_PATCH;
     out_print(&p);
+    if (pager) { /* it colours by itself */
+        p.color = false;
+        setenv("GIT_PAGER", pager, 1);
+    }
     json_array_foreach(attempts, i, attempt)
     {
         if (json_array_size(attempts) > 1)
             add_heading(&text, &p, attempt);
-        if (!add_patch(&text, &p, attempt, form, err))
+        if (!add_patch(&text, &p, attempt, form, &paths, err))
             return false;
     }
     return out_paged(&text, err);
@@ -105,7 +141,8 @@ static bool review(char **argv, struct err *err)
     {
         print_review(&text, &p, attempt);
         buf_addch(&text, '\n');
-        if (!add_patch(&text, &p, attempt, WT_DIFF_PATCH, err))
+        if (!comment_add_all(&text, &p, &c, jx_str(attempt, "id", ""), err) ||
+            !add_patch(&text, &p, attempt, WT_DIFF_PATCH, NULL, err))
             return false;
     }
     return out_paged(&text, err);

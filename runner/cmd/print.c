@@ -11,7 +11,8 @@ enum { COLUMN_GAP = 2, CELL_COLUMNS_MAX = 40, LAST_COLUMN_MIN = 10, LABEL_COLUMN
 static const char *const style_on[] = {
     [PRINT_PLAIN] = "",        [PRINT_BOLD] = "\033[1m",   [PRINT_DIM] = "\033[2m",
     [PRINT_RED] = "\033[31m",  [PRINT_GREEN] = "\033[32m", [PRINT_YELLOW] = "\033[33m",
-    [PRINT_CYAN] = "\033[36m",
+    [PRINT_CYAN] = "\033[36m", [PRINT_RED_MARK] = "\033[31;7m",
+    [PRINT_GREEN_MARK] = "\033[32;7m",
 };
 
 void print_clean(struct buf *out, const struct print *p, enum print_style style, const char *text)

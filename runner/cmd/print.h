@@ -23,7 +23,9 @@ enum print_style {
     PRINT_RED,
     PRINT_GREEN,
     PRINT_YELLOW,
-    PRINT_CYAN
+    PRINT_CYAN,
+    PRINT_RED_MARK, /* within a line of that colour */
+    PRINT_GREEN_MARK
 };
 
 /* Append text, sanitised, in a style. */

@@ -42,12 +42,19 @@ bool tree_has_work(const json_t *attempt)
     return *tip && strcmp(tip, jx_str(attempt, "base", "")) != 0;
 }
 
-bool tree_diff(struct buf *out, const json_t *attempt, enum wt_diff_form form, struct err *err)
+bool tree_base(char ret[65], const struct wt_repo *repo, const json_t *attempt, struct err *err)
+{
+    return wt_diff_base(ret, repo->common_dir, jx_str(attempt, "base", ""),
+                        jx_str(attempt, "tip", ""), jx_str(attempt, "into", NULL), err);
+}
+
+bool tree_diff(struct buf *out, const json_t *attempt, enum wt_diff_form form,
+               const struct strv *paths, struct err *err)
 {
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    char base[65];
     if (!tree_has_work(attempt))
         return true;
-    return tree_repo(&repo, attempt, err) &&
-           wt_diff(out, repo.common_dir, jx_str(attempt, "base", ""), jx_str(attempt, "tip", ""),
-                   form, false, err);
+    return tree_repo(&repo, attempt, err) && tree_base(base, &repo, attempt, err) &&
+           wt_diff(out, repo.common_dir, base, jx_str(attempt, "tip", ""), form, false, paths, err);
 }

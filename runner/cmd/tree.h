@@ -13,9 +13,12 @@ bool tree_attempts(json_t **ret, struct client *c, const struct strv *words,
                    struct err *err) WARN_UNUSED;
 /* Open the attempt's repository. */
 bool tree_repo(struct wt_repo *ret, const json_t *attempt, struct err *err) WARN_UNUSED;
-/* Append base..tip of the attempt; nothing when it changed nothing. Not sanitised. */
-bool tree_diff(struct buf *out, const json_t *attempt, enum wt_diff_form form,
+/* What the attempt's work is compared with (wt_diff_base). */
+bool tree_base(char ret[65], const struct wt_repo *repo, const json_t *attempt,
                struct err *err) WARN_UNUSED;
+/* Append the attempt's diff; nothing when it changed nothing. Not sanitised. paths NULL: all. */
+bool tree_diff(struct buf *out, const json_t *attempt, enum wt_diff_form form,
+               const struct strv *paths, struct err *err) WARN_UNUSED;
 /* True when the attempt changed something. */
 bool tree_has_work(const json_t *attempt);
 

@@ -313,11 +313,25 @@ static void makes_a_patch_safe(void **state)
     const struct print colour = {.columns = 80, .color = true};
     AUTO_BUF struct buf plain = BUF_INIT, out = BUF_INIT;
     print_diff(&plain, &narrow, patch, strlen(patch));
-    assert_string_equal(plain.ptr, "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n"
+    assert_string_equal(plain.ptr, "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@ [1]\n-a\n"
                                    "+\\e]0;b\\x07\ndiff --git a/y b/y\n--- a/y\n");
     print_diff(&out, &colour, patch, strlen(patch));
     assert_non_null(strstr(out.ptr, "\033[1m--- a/y\033[0m\n"));
     assert_non_null(strstr(out.ptr, "\033[31m-a\033[0m\n\033[32m+\\e]0;b\\x07\033[0m\n"));
+}
+
+static void marks_the_words_that_differ(void **state)
+{
+    (void)state;
+    static const char patch[] = "diff --git a/x b/x\n@@ -1,2 +1,2 @@\n-int one = 1;\n-gr\xc3\xbc\xc3\x9f ab cd\n"
+                                "+int two = 1;\n+gr\xc3\xbc\xc3\xb6 ab cd\n@@ -9 +9,2 @@\n-a\n+b\n+c\n";
+    const struct print colour = {.columns = 80, .color = true};
+    AUTO_BUF struct buf out = BUF_INIT;
+    print_diff(&out, &colour, patch, strlen(patch));
+    assert_non_null(strstr(out.ptr, "\033[31m-int \033[0m\033[31;7mone\033[0m\033[31m = 1;\033[0m\n"));
+    assert_non_null(strstr(out.ptr, "\033[32m+int \033[0m\033[32;7mtwo\033[0m\033[32m = 1;\033[0m\n"));
+    assert_non_null(strstr(out.ptr, "\033[31;7m\xc3\x9f\033[0m"));
+    assert_non_null(strstr(out.ptr, "@@ -9 +9,2 @@\033[0m [2]\n\033[31m-a\033[0m\n\033[32m+b\033[0m\n"));
 }
 
 static void prints_the_gate(void **state)
@@ -455,6 +469,7 @@ int main(void)
         cmocka_unit_test(traces_as_a_tree),
         cmocka_unit_test(colours_only_when_told),
         cmocka_unit_test(makes_a_patch_safe),
+        cmocka_unit_test(marks_the_words_that_differ),
         cmocka_unit_test(prints_the_gate),
         cmocka_unit_test(prints_merges_and_cleaning),
         cmocka_unit_test(prints_the_doctor),

@@ -331,16 +331,16 @@ static void diffs_between_trees(void **state)
     /* None of these may run: a diff is shown before anybody has looked. */
     in_repo(f, "git config diff.external 'touch ran' && git config diff.x.textconv 'touch ran' && "
                "echo '* diff=x' >.git/info/attributes");
-    assert_ok(wt_diff(&out, a.repo, a.base, tip, WT_DIFF_NAMES, false, &err), &err);
+    assert_ok(wt_diff(&out, a.repo, a.base, tip, WT_DIFF_NAMES, false, NULL, &err), &err);
     assert_string_equal(out.ptr, "A\tnew\nM\tsrc/one.c\n");
     buf_clear(&out);
-    assert_ok(wt_diff(&out, a.repo, a.base, tip, WT_DIFF_PATCH, false, &err), &err);
+    assert_ok(wt_diff(&out, a.repo, a.base, tip, WT_DIFF_PATCH, false, NULL, &err), &err);
     assert_has(out.ptr, "-one\n+changed\n");
     buf_clear(&out);
-    assert_ok(wt_diff(&out, a.repo, a.base, tip, WT_DIFF_STAT, false, &err), &err);
+    assert_ok(wt_diff(&out, a.repo, a.base, tip, WT_DIFF_STAT, false, NULL, &err), &err);
     assert_has(out.ptr, "2 files changed, 3 insertions(+), 1 deletion(-)");
     buf_clear(&out);
-    assert_ok(wt_diff(&out, a.repo, a.base, tip, WT_DIFF_PATCH, true, &err), &err);
+    assert_ok(wt_diff(&out, a.repo, a.base, tip, WT_DIFF_PATCH, true, NULL, &err), &err);
     assert_has(out.ptr, "\033[");
     assert_int_equal(sh_status(f, f->repo, "test -e ran -o -e .git/ran"), 1);
 }
