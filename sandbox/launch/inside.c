@@ -13,7 +13,7 @@
 
 static bool write_own(const char *path, const char *text, struct err *err)
 {
-    AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+    AUTO_FD int fd = openat(AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
     size_t len = strlen(text);
     if (fd < 0 || write(fd, text, len) != (ssize_t)len) {
         err_sys(err, errno, "cannot write %s", path);

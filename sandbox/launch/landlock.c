@@ -23,7 +23,7 @@ static bool add_rule(int ruleset, const char *path, uint64_t allowed, struct err
     struct path_rule rule = {.allowed = allowed};
     if (!allowed)
         return true;
-    AUTO_FD int fd = open(path, O_PATH | O_CLOEXEC);
+    AUTO_FD int fd = openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return true;
     if (fd < 0 || fstat(fd, &st) != 0)

@@ -24,6 +24,7 @@ struct launch {
     int ctl_fd;
     int trees[PLAN_MAX_TREES]; /* detached mounts of PLAN_TREE and PLAN_OVERLAY, in order of need */
     size_t n_trees, next_tree;
+    bool lacks_open_tree_attr; /* before Linux 6.15 */
     struct rlimit open_files; /* the caller's, while the launcher itself needs more */
     int pty_fd;               /* the agent's terminal; -1: it has none */
     struct layer_report report;
@@ -55,7 +56,7 @@ bool limits_apply(struct launch *l, struct err *err) WARN_UNUSED;
 /* tree.c: a detached, flagged copy of each file and folder of the host that the plan shows. Needs
  * CAP_SYS_ADMIN over the mount namespace it is called in. */
 bool tree_open_all(struct launch *l, struct err *err) WARN_UNUSED;
-/* The next one, in the order of the plan's steps; the caller owns it. */
+/* The next one, in the order of the plan's steps; root_build closes them all. */
 int tree_take(struct launch *l);
 
 /* begin.c: pid 1. What is the same for every box: private mounts, an empty root and a procfs, both

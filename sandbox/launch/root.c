@@ -66,7 +66,7 @@ static int make_folder(const char *path)
 
 static int make_file(const char *path)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+    int fd = openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
     if (fd < 0)
         return -1;
     return close(fd);
@@ -108,7 +108,7 @@ static bool apply_file(struct launch *l, const struct plan_step *step, struct er
 {
     (void)l;
     const char *path = plan_text(step, 0), *content = plan_text(step, 1);
-    AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+    AUTO_FD int fd = openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
     size_t len = strlen(content);
     if (fd < 0 || write(fd, content, len) != (ssize_t)len)
         return err_sys(err, errno, "cannot write %s in the box", path);
@@ -126,7 +126,7 @@ static bool apply_link(struct launch *l, const struct plan_step *step, struct er
 static bool apply_tree(struct launch *l, const struct plan_step *step, struct err *err)
 {
     struct stat st;
-    AUTO_FD int tree = tree_take(l);
+    int tree = tree_take(l);
     if (step->flags & PLAN_OWN)
         return attach_own(tree, plan_text(step, 1), !(step->flags & PLAN_PLAIN), err);
     if (fstat(tree, &st) != 0)
@@ -212,8 +212,8 @@ static bool create_overlay(int *ret_fd, const char *upper, const char *work, str
  */
 static bool apply_overlay(struct launch *l, const struct plan_step *step, struct err *err)
 {
-    AUTO_FD int lower = tree_take(l);
-    AUTO_FD int parent = tree_take(l);
+    int lower = tree_take(l);
+    int parent = tree_take(l);
     AUTO_FD int overlay = -1;
     char upper[PATH_MAX], work[PATH_MAX];
     snprintf(upper, sizeof(upper), "%s/%s", UPPER_PATH, plan_text(step, 2));
@@ -331,6 +331,7 @@ bool root_build(struct launch *l, struct err *err)
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
     if (has_root && mount_setattr(AT_FDCWD, "/", 0, &attr, sizeof(attr)) != 0)
         return err_sys(err, errno, "cannot make the root of the box read-only");
+    close_range(WIRE_FIRST_FREE_FD, ~0U, 0); /* the trees: one call for all */
     launch_mark(l, "mounts");
     return true;
 }

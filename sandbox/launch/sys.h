@@ -15,6 +15,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef SYS_open_tree_attr
+#define SYS_open_tree_attr 467 /* one number on every architecture */
+#endif
+
 /* The kernel's own name of an error or signal ("EPERM", "KILL"); "?" when unknown. */
 const char *sys_errno_name(int errnum);
 const char *sys_signal_name(int signal_number);

@@ -7,25 +7,45 @@
 
 #include "runner/base/mem.h"
 
+/* Flags are set while the copy is still detached: there is no moment at which it is seen without.
+ * Linux 6.15 does both in one call. */
+static int open_with(struct launch *l, const char *host, struct mount_attr *attr,
+                     const char **ret_what)
+{
+    const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
+    *ret_what = "show";
+    if (!l->lacks_open_tree_attr) {
+        int fd = (int)syscall(SYS_open_tree_attr, AT_FDCWD, host, flags, attr, sizeof(*attr));
+        if (fd >= 0 || errno != ENOSYS)
+            return fd;
+        l->lacks_open_tree_attr = true;
+    }
+    AUTO_FD int fd = open_tree(AT_FDCWD, host, flags);
+    if (fd < 0)
+        return -1;
+    *ret_what = "restrict";
+    if (mount_setattr(fd, "", AT_EMPTY_PATH | AT_RECURSIVE, attr, sizeof(*attr)) != 0)
+        return -1;
+    return steal_fd(&fd);
+}
+
 static bool open_one(struct launch *l, const char *host, unsigned flags, struct err *err)
 {
     if (l->n_trees >= PLAN_MAX_TREES)
         return err_set(err, ERR_LIMIT, "a box can show at most %d files and folders of the host",
                        PLAN_MAX_TREES);
-    AUTO_FD int fd = open_tree(AT_FDCWD, host, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-    if (fd < 0)
-        return err_sys(err, errno, "cannot show %s in the box", host);
-    /* Set while the copy is still detached: there is no moment at which it is seen without. */
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID};
+    const char *what;
     if (!(flags & PLAN_WRITE))
         attr.attr_set |= MOUNT_ATTR_RDONLY;
     if (!(flags & PLAN_DEVICE))
         attr.attr_set |= MOUNT_ATTR_NODEV;
     if (flags & PLAN_NOEXEC)
         attr.attr_set |= MOUNT_ATTR_NOEXEC;
-    if (mount_setattr(fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) != 0)
-        return err_sys(err, errno, "cannot restrict the view of %s", host);
-    l->trees[l->n_trees++] = steal_fd(&fd);
+    int fd = open_with(l, host, &attr, &what);
+    if (fd < 0)
+        return err_sys(err, errno, "cannot %s %s in the box", what, host);
+    l->trees[l->n_trees++] = fd;
     return true;
 }
 
