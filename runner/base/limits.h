@@ -26,6 +26,7 @@ enum {
     LIMIT_PROXY_PER_SECOND = 200,            /* new ones of one attempt; more wait */
     LIMIT_NET_CALLS = 64,                    /* hosts of one attempt that wait for a decision */
     LIMIT_NET_HOSTS = 256,                   /* whose connections one attempt's records count apart */
+    LIMIT_NET_HOSTS_PER_SECOND = 10,         /* new ones beyond those; further ones are denied */
 };
 
 #endif

@@ -143,10 +143,12 @@ static void describe_net(struct parts *p, const json_t *node)
     const char *host = jx_str(node, "host", "?"), *why = jx_str(node, "refused_why", "");
     int64_t made = jx_int(node, "connections", 0), denied = jx_int(node, "denied", 0);
     int64_t refused = jx_int(node, "refused", 0);
-    bool is_v6 = strchr(host, ':') != NULL;
-    buf_adds(&p->subject, is_v6 ? "[" : "");
-    add_clean(&p->subject, host);
-    buf_addf(&p->subject, "%s:%" PRId64, is_v6 ? "]" : "", jx_int(node, "port", 0));
+    bool is_v6 = strchr(host, ':') != NULL, is_rest = strcmp(host, "*") == 0;
+    buf_adds(&p->subject, is_rest ? "further hosts" : is_v6 ? "[" : "");
+    if (!is_rest) {
+        add_clean(&p->subject, host);
+        buf_addf(&p->subject, "%s:%" PRId64, is_v6 ? "]" : "", jx_int(node, "port", 0));
+    }
     if (call)
         add_decision(p, call);
     if (made) {

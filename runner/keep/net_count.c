@@ -34,6 +34,29 @@ static bool net_count_forget(struct net_count **list, size_t *n)
     return true;
 }
 
+bool net_budget_take(struct net_budget *b, int64_t now_ms)
+{
+    int64_t more = (now_ms - b->at_ms) * LIMIT_NET_HOSTS_PER_SECOND / 1000;
+    if (b->at_ms == 0) {
+        *b = (struct net_budget){.at_ms = now_ms, .left = LIMIT_NET_HOSTS};
+    } else if (more > 0) {
+        b->at_ms = now_ms;
+        b->left = b->left + more < LIMIT_NET_HOSTS ? b->left + more : LIMIT_NET_HOSTS;
+    }
+    if (b->left == 0)
+        return false;
+    b->left--;
+    return true;
+}
+
+struct net_count *net_count_find(struct net_count *list, const struct net_target *target)
+{
+    while (list && (list->target.port != target->port ||
+                    strcmp(list->target.host.text, target->host.text) != 0))
+        list = list->next;
+    return list;
+}
+
 struct net_count *net_count_of(struct net_count **list, size_t *n, const struct net_target *target)
 {
     for (struct net_count **at = list; *at; at = &(*at)->next) {

@@ -22,6 +22,15 @@ struct net_count {
     json_t *who; /* made the first connection of these sums, as exec_who tells; NULL: not known */
 };
 
+/* How many hosts may still come to be counted: each costs records. */
+struct net_budget {
+    int64_t at_ms; /* monotonic; 0: full */
+    int64_t left;
+};
+bool net_budget_take(struct net_budget *b, int64_t now_ms);
+
+/* NULL: there is none of this target yet. */
+struct net_count *net_count_find(struct net_count *list, const struct net_target *target);
 /* The one of this target, made when there is none yet, and now the first of the list. NULL: there
  * are LIMIT_NET_HOSTS, and none of them can be forgotten. */
 struct net_count *net_count_of(struct net_count **list, size_t *n, const struct net_target *target);

@@ -14,6 +14,7 @@
 
 enum {
     NET_FLUSH_MS = 1000,
+    NET_FLUSH_ROWS = 8,
     NET_FLUSH_AGAIN_MS = 10 * 1000,
 };
 
@@ -223,6 +224,13 @@ static enum proxy_verdict net_on_judge(void *arg, struct proxy_conn *conn,
     struct net_gate *g = arg;
     struct judgement j = {0};
     AUTO_CALL_REQUEST struct call_request request = CALL_REQUEST_INIT;
+    if (!net_count_find(g->counts, target) && !net_budget_take(&g->budget, clock_mono_ms())) {
+        buf_adds(ret_reason, "This attempt asks for too many different hosts; wait a moment and try "
+                             "again");
+        g->n_over++;
+        net_flush_later(g);
+        return PROXY_DENY;
+    }
     net_judge_target(&j, &request, g, target);
     struct net_count *count = net_count_of(&g->counts, &g->n_counts, target);
     if (!count) {
@@ -401,15 +409,30 @@ void net_gate_policy_changed(struct net_gate *g)
 
 /* ---- sums ---- */
 
+/* Those that were denied for their number. */
+static bool net_flush_over(struct net_gate *g)
+{
+    struct err ignored = ERR_INIT;
+    const struct net_count over = {.target = {.host = {.text = "*"}, .via = ""}, .denied = g->n_over};
+    if (g->n_over == 0)
+        return true;
+    g->n_over = 0;
+    return records_add(g->records, "net", net_count_json(&over), &ignored);
+}
+
 static bool net_flush(struct net_gate *g)
 {
     struct err ignored = ERR_INIT;
+    g->n_flushed = 0;
+    if (!net_flush_over(g))
+        return false;
     for (struct net_count *count = g->counts; count; count = count->next) {
         if (!net_count_is_dirty(count))
             continue;
         if (!records_add(g->records, "net", net_count_json(count), &ignored))
             return false;
         net_count_clear(count);
+        g->n_flushed++;
     }
     return true;
 }
@@ -421,10 +444,12 @@ static void net_on_flush(uv_timer_t *timer)
         uv_timer_start(&g->flush, net_on_flush, NET_FLUSH_AGAIN_MS, 0);
 }
 
+/* The more rows the last time, the later, so that a busy attempt does not fill the log. */
 static void net_flush_later(struct net_gate *g)
 {
+    uint64_t ms = NET_FLUSH_MS * (1 + g->n_flushed / NET_FLUSH_ROWS);
     if (!g->is_closed && !uv_is_active((uv_handle_t *)&g->flush))
-        uv_timer_start(&g->flush, net_on_flush, NET_FLUSH_MS, 0);
+        uv_timer_start(&g->flush, net_on_flush, ms, 0);
 }
 
 /* ---- life ---- */

@@ -13,12 +13,14 @@
  * Records: `decided` for the first connection to a host and port under one policy, `asked`,
  * `consumed`, `expired` as for any call (door.h), and `net` with the sums of a host and port a
  * moment after its connections ended. So the number of records follows the number of hosts, which
- * is bounded, and not that of connections.
+ * is bounded, also in time (LIMIT_NET_HOSTS_PER_SECOND; what comes beyond is counted together, as
+ * host `*`), and not that of connections.
  */
 #ifndef KEEP_NET_GATE_H
 #define KEEP_NET_GATE_H
 
 #include "runner/keep/keep_config.h"
+#include "runner/keep/net_count.h"
 #include "runner/keep/proxy.h"
 #include "runner/keep/records.h"
 
@@ -31,6 +33,9 @@ struct net_gate {
     size_t n_calls;
     struct net_count *counts; /* by host and port, the last used first */
     size_t n_counts;
+    struct net_budget budget; /* of new hosts */
+    uint64_t n_flushed;       /* sums that were recorded the last time */
+    uint64_t n_over;          /* connections that were denied since it was used up */
     uv_timer_t deadline, flush;
     bool is_closed;
     /* Who in the box is at the other end of this port, as exec_who tells; NULL: nobody can say. */

@@ -174,6 +174,31 @@ static void a_deadline_is_told_as_one(void **state)
     world_done(&w);
 }
 
+/* Hosts by the hundred are neither recorded by the hundred nor reached. */
+static void records_follow_no_flood_of_hosts(void **state)
+{
+    (void)state;
+    struct world w;
+    start(&w,
+          "curl -s " PROXY "'http://10.0.[0-3].[1-150]/' | sort | uniq -c | sort -n | tail -n 1; "
+          "until curl -s " PROXY "http://10.9.9.9/ | grep private; do sleep 0.1; done",
+          NULL, 0);
+    world_expect_exit(&w, 0, "exit");
+    world_expect_in_log(&w, "too many different hosts; wait a moment and try again");
+    world_expect_in_log(&w, "10.9.9.9 is a private address"); /* it goes on a little later */
+    AUTO_JSON json_t *records = world_spool(&w);
+    size_t i, n_over = 0;
+    json_t *record;
+    json_array_foreach(records, i, record)
+    {
+        if (strcmp(jx_str(record, "host", ""), "*") == 0)
+            n_over += (size_t)jx_int(record, "denied", 0);
+    }
+    assert_in_range(world_count(records, "decided"), 200, 400);
+    assert_in_range(n_over, 200, 400);
+    world_done(&w);
+}
+
 static void a_list_that_cannot_be_read_starts_nothing(void **state)
 {
     (void)state;
@@ -195,6 +220,7 @@ int main(void)
         world_test(an_unlisted_host_is_asked_once_and_a_denial_holds),
         world_test(an_approval_lets_the_held_connection_go_on),
         world_test(a_deadline_is_told_as_one),
+        world_test(records_follow_no_flood_of_hosts),
         world_test(a_list_that_cannot_be_read_starts_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
