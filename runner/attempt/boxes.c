@@ -75,10 +75,12 @@ static void show_git(struct box_spec *spec, const struct wt_attempt *t, bool wit
 static bool show_gate(struct box_spec *spec, const struct boxes *b, struct err *err)
 {
     AUTO_FREE char *hook = paths_program("headgate-hook", err);
-    if (!hook)
+    AUTO_FREE char *mcp = hook ? paths_program("headgate-mcp", err) : NULL;
+    if (!mcp)
         return false;
     AUTO_FREE char *gate = paths_gate_socket(b->paths, b->spec->id);
     box_spec_bind(spec, hook, WAY_OUT_HOOK, 0);
+    box_spec_bind(spec, mcp, WAY_OUT_BIN "/headgate-mcp", 0);
     box_spec_bind(spec, gate, BOXES_GATE, BOX_BIND_LATER); /* the keeper listens there */
     return true;
 }

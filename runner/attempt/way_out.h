@@ -15,8 +15,9 @@ bool way_out_hosts(struct strv *ret, const struct strv *asked, const struct conf
                    const struct agent *agent, const struct strv *env, struct err *err) WARN_UNUSED;
 /* A port that none of the mapped services has. */
 uint16_t way_out_port(const struct strv *services);
-/* Where headgate-hook is in a box: ssh reaches the proxy by it. */
-#define WAY_OUT_HOOK "/run/headgate/bin/headgate-hook"
+/* Where Headgate's own programs are in a box; ssh reaches the proxy by headgate-hook. */
+#define WAY_OUT_BIN "/run/headgate/bin"
+#define WAY_OUT_HOOK WAY_OUT_BIN "/headgate-hook"
 /* Let the box listen there, and tell its programs: by variables, and ssh by its configuration. WAY_OUT_HOOK is
  * the caller's to show. */
 void way_out_show(struct box_spec *spec, const struct strv *services);

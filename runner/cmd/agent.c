@@ -1,8 +1,10 @@
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "runner/agents/agent.h"
 #include "runner/base/mem.h"
+#include "runner/base/paths.h"
 #include "runner/base/text.h"
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/out.h"
@@ -123,4 +125,21 @@ int cmd_agent_check(int argc, char **argv)
     (void)argc;
     struct err err = ERR_INIT;
     return cmd_exit(check(argv, &err), &err);
+}
+
+/* The same program under the name that people know; in a box it is found as headgate-mcp. */
+int cmd_mcp(int argc, char **argv)
+{
+    struct err err = ERR_INIT;
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    (void)argc;
+    if (!cmd_parse_n(&args, argv, NULL, 0, 0, 0, &err))
+        return cmd_exit(false, &err);
+    AUTO_FREE char *program = paths_program("headgate-mcp", &err);
+    if (!program)
+        return cmd_exit(false, &err);
+    char *const words[] = {program, NULL};
+    execv(program, words);
+    err_sys(&err, errno, "cannot start %s", program);
+    return cmd_exit(false, &err);
 }

@@ -64,6 +64,7 @@ void cmd_quote(struct buf *out, char *const *words, size_t n);
 
 int cmd_agent_check(int argc, char **argv);
 int cmd_agent_ls(int argc, char **argv);
+int cmd_mcp(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_box(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
