@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runner/agents/program.h"
 #include "runner/attempt/account.h"
 #include "runner/attempt/box_claims.h"
 #include "runner/attempt/way_out.h"
@@ -245,12 +246,29 @@ static bool explain(const struct box_end *end, struct err *err)
     return fs_write_fd(STDERR_FILENO, text.ptr, text.len, err);
 }
 
-static int status_of(const struct box_end *end)
+/* A program that this host has and the box does not show: say how to show it. */
+static void hint_at(struct err *failure, const char *name)
+{
+    struct err ignored = ERR_INIT;
+    AUTO_STRV struct strv env = STRV_INIT;
+    strv_push_all(&env, environ);
+    AUTO_FREE char *found = program_find(name, &env);
+    AUTO_FREE char *real = found ? fs_realpath(found, &ignored) : NULL;
+    AUTO_FREE char *folder = real ? fs_dirname(real) : NULL;
+    if (folder && !box_is_system_path(real))
+        err_set(failure, ERR_NOT_FOUND,
+                "the program %s is at %s on this host, which the box does not show; add --ro %s", name,
+                real, folder);
+}
+
+static int status_of(struct box_end *end, const char *name)
 {
     if (end->exceeded.code != ERR_NONE)
         cmd_exit(false, &end->exceeded); /* says it */
     if (end->failure.code == ERR_NONE)
         return end->status;
+    if (end->failure.code == ERR_NOT_FOUND)
+        hint_at(&end->failure, name);
     cmd_exit(false, &end->failure);
     if (end->failure.code == ERR_NOT_FOUND)
         return EXIT_NO_PROGRAM;
@@ -283,7 +301,7 @@ static bool run(int *ret_status, const struct box_options *o, const struct strv 
     if ( !box_loop_run(&end, launcher, is_plain, describe, &request, proxy, err) ||
         (o->explain && !explain(&end, err)))
         return false;
-    *ret_status = status_of(&end);
+    *ret_status = status_of(&end, command->v[0]);
     return true;
 }
 

@@ -8,13 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "runner/base/paths.h"
 
 enum { TEXT_MAX = 1 << 20, LANDLOCK_CREATE_RULESET = 444, LANDLOCK_VERSION = 1, SCOPES_ABI = 6 };
 
@@ -172,6 +175,27 @@ static void add_procfs(json_t *facts)
                    : "");
 }
 
+/* Folders in memory have a bound. A quota of the worktree and the private home would be root's to set. */
+static void add_disk(json_t *facts)
+{
+    AUTO_STRV struct strv own = STRV_INIT;
+    struct statvfs fs;
+    struct sysinfo machine;
+    paths_add_private(&own);
+    if (own.n == 0 || sysinfo(&machine) != 0)
+        return;
+    AUTO_FREE char *path = xstrdup(own.v[0]);
+    while (statvfs(path, &fs) != 0 && strchr(path + 1, '/')) /* not made yet */
+        *strrchr(path, '/') = '\0';
+    if (statvfs(path, &fs) != 0)
+        return;
+    AUTO_FREE char *value = xasprintf(
+        "/tmp and /dev/shm of a box: %.1f GiB each, in memory; its worktree and home: no quota, %.1f GiB free",
+        (double)machine.totalram * machine.mem_unit / 4 / (double)(1 << 30),
+        (double)fs.f_bavail * (double)fs.f_frsize / (double)(1 << 30));
+    add(facts, "disk", value, "HEADGATE_STATE on a file system of its own bounds what boxes can fill");
+}
+
 static void add_cgroups(json_t *facts, const struct layer_report *report)
 {
     const struct layer_status *limits = &report->layer[LAYER_LIMITS];
@@ -202,6 +226,7 @@ json_t *facts_of_host(const struct layer_report *report)
     add_landlock(facts);
     add_listener(facts);
     add_tracing(facts);
+    add_disk(facts);
     add_cgroups(facts, report);
     add(facts, "macOS, Windows", "not built, not enforced", "");
     return facts;

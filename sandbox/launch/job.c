@@ -190,8 +190,8 @@ static bool explain_program(const char *program, int why, struct err *err)
     case ENOENT:
     case ENOTDIR:
         return err_set(err, ERR_NOT_FOUND,
-                       "the program %s is not there in the box; install it below /usr, or show "
-                       "its folder",
+                       "the program %s, or the interpreter that it names, is not there in the box; "
+                       "install it below /usr, or show its folder (--ro FOLDER)",
                        program);
     case EACCES:
     case ENOEXEC:

@@ -235,6 +235,12 @@ static bool apply_mask(struct launch *l, const struct plan_step *step, struct er
     AUTO_FD int place = open_place(path);
     if (place < 0 && (errno == ENOENT || errno == ENOTDIR))
         return true;
+    if (place < 0 && errno == EACCES)
+        return err_set(err, ERR_SYS,
+                       "%s would have to be covered, and the account of the box may not enter the "
+                       "folder that holds it; show only what that account may enter (started by "
+                       "root, it is that of box.user)",
+                       path);
     if (place < 0 || fstat(place, &st) != 0)
         return err_sys(err, errno, "cannot cover %s", path);
     bool is_folder = S_ISDIR(st.st_mode);

@@ -12,6 +12,11 @@ check_status 7 'a status is passed on' headgate box -- sh -c 'exit 7'
 check_status 137 'a signal is 128 and its number' headgate box -- sh -c 'kill -9 $$'
 check_status 127 'no such program' headgate box -- no-such-program
 check_has 'no such program: says so' 'no-such-program' "$OUT"
+printf '#!/bin/sh\necho hidden tool\n' >"$WORLD/shown/hidden-tool"
+chmod 755 "$WORLD/shown" "$WORLD/shown/hidden-tool"
+check_status 127 'a program that the box does not show' headgate box -- "$WORLD/shown/hidden-tool"
+check_has 'a program that the box does not show: says how to' "add --ro $WORLD/shown" "$OUT"
+check_status 0 'and it is so' headgate box --ro "$WORLD/shown" -- "$WORLD/shown/hidden-tool"
 check_status 126 'not executable' headgate box -- /etc/hosts
 check_status 125 'no command' headgate box
 check_status 125 'a command without --' headgate box true

@@ -120,7 +120,7 @@ fi
 
 # And here, as it is.
 headgate doctor --json >"$WORLD/here.json"
-check_equal 'facts are told' true "$(jq '[.facts[].name] | contains(["kernel", "host", "procfs", "Landlock ABI", "cgroups", "seccomp notification", "Yama ptrace_scope", "user.max_user_namespaces"])' "$WORLD/here.json")"
+check_equal 'facts are told' true "$(jq '[.facts[].name] | contains(["kernel", "host", "procfs", "Landlock ABI", "cgroups", "seccomp notification", "Yama ptrace_scope", "user.max_user_namespaces", "disk"])' "$WORLD/here.json")"
 check_equal 'other systems by what they are' 'not built, not enforced' "$(jq -r '.facts[] | select(.name == "macOS, Windows") | .value' "$WORLD/here.json")"
 
 exit "$FAILED"
