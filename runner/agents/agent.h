@@ -49,6 +49,9 @@ struct agent {
      * box, in each folder from the repository's top to where it starts; NULL: nothing that counts. */
     const char *const *project_settings;
     const char *url_env; /* a variable that points it to another server than those; NULL: none */
+    const char *const *keys; /* of needs_env, what travels in a header of each request and can be held outside of the box
+                              * (runner/attempt/model_way.h), NULL-terminated; NULL: none */
+    const char *model_url; /* where those requests go unless url_env says otherwise; NULL with keys NULL */
     /* Add argv, environment, seeded files and binds to spec. */
     bool (*prepare)(struct box_spec *spec, const struct agent_start *start, struct err *err);
 };

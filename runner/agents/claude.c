@@ -123,6 +123,8 @@ static const char *const credentials[] = {
     "ANTHROPIC_MODEL",   NULL,
 };
 
+static const char *const keys[] = {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", NULL};
+
 static const char *const hosts[] = {"api.anthropic.com:443", NULL};
 
 static void add_environment(struct box_spec *spec, const struct agent_start *start)
@@ -202,5 +204,7 @@ const struct agent agent_claude = {
     .exec_calls = calls,
     .exec_helpers = helpers,
     .url_env = "ANTHROPIC_BASE_URL",
+    .keys = keys,
+    .model_url = "https://api.anthropic.com",
     .prepare = prepare,
 };

@@ -10,6 +10,7 @@
 
 #include "gate/exec.h"
 #include "gate/policy.h"
+#include "runner/attempt/model_way.h"
 #include "runner/base/config.h"
 #include "runner/base/jx.h"
 #include "runner/base/paths.h"
@@ -47,6 +48,7 @@ struct attempt_spec {
     struct strv mask;     /* paths that are covered; one in the repository is that of the worktree */
     char *require;        /* layer list or NULL */
     char *setup;          /* a set-up command that was consented to, run in the box first; NULL: none */
+    struct model_way model; /* how it reaches its model without a key in the box */
     struct strv secrets;  /* NAME=VALUE that only the set-up command gets */
 };
 #define ATTEMPT_SPEC_INIT {0}
@@ -70,8 +72,10 @@ void attempt_place_release(struct attempt_place *p);
 /* Worktree, home, adapter, plan, keep.json with this policy. On failure nothing is left but the attempt's empty folder. */
 bool attempt_prepare(struct attempt_place *ret, const struct paths *paths, const struct config *config,
                      const struct attempt_spec *spec, const struct policy *policy, struct err *err) WARN_UNUSED;
-/* Start headgate-keep on a prepared attempt; returns when its sockets listen. */
-bool attempt_start(const struct paths *paths, const struct attempt_spec *spec, struct err *err) WARN_UNUSED;
+/* Start headgate-keep on a prepared attempt; returns when its sockets listen. keys (borrowed): what stands behind the
+ * placeholders of spec->model, told to the keeper and written nowhere; NULL: none. */
+bool attempt_start(const struct paths *paths, const struct attempt_spec *spec, const json_t *keys,
+                   struct err *err) WARN_UNUSED;
 /* Bring commits home; with_snapshot only when the box has ended. */
 bool attempt_harvest(struct wt_harvest *ret, const struct paths *paths, const struct config *config,
                      const struct attempt_spec *spec, bool with_snapshot, struct err *err) WARN_UNUSED;

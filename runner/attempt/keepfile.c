@@ -65,6 +65,14 @@ static json_t *exec_json(const struct boxes *b)
     return exec;
 }
 
+static json_t *model_json(const struct attempt_spec *s)
+{
+    json_t *model = model_way_json(&s->model);
+    if (s->model.host)
+        jx_set_int(model, "inside", model_way_port(&s->services));
+    return model;
+}
+
 static bool broker_json(json_t **ret, const struct boxes *b, struct err *err)
 {
     json_t *remotes;
@@ -107,6 +115,7 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
     jx_set(j, "exec", exec_json(b));
     jx_set(j, "services", services_json(&s->services));
     jx_set(j, "proxy", proxy_json(b));
+    jx_set(j, "model", model_json(s));
     json_t *broker;
     if (!broker_json(&broker, b, err))
         return false;

@@ -27,6 +27,7 @@ void attempt_spec_release(struct attempt_spec *s)
     strv_release(&s->rw);
     strv_release(&s->mask);
     strv_release(&s->secrets);
+    model_way_release(&s->model);
     *s = (struct attempt_spec)ATTEMPT_SPEC_INIT;
 }
 
@@ -79,6 +80,7 @@ json_t *attempt_spec_json(const struct attempt_spec *s)
     jx_set_str(j, "require", s->require);
     jx_set_str(j, "setup", s->setup);
     jx_set(j, "secrets", jx_from_strv(&s->secrets));
+    jx_set(j, "model", model_way_json(&s->model));
     return j;
 }
 
@@ -125,6 +127,7 @@ bool attempt_spec_parse(struct attempt_spec *ret, const json_t *j, struct err *e
         return false;
     read_texts(&s, j);
     read_lists(&s, j);
+    model_way_parse(&s.model, jx_obj(j, "model"));
     s.run = jx_int(j, "run", 0);
     s.n = jx_int(j, "n", 0);
     s.exec_required = jx_bool(j, "exec_required", false);

@@ -53,8 +53,9 @@ static char *other_server(const struct agent *agent, const struct strv *env)
 static void add_needed(struct strv *out, const struct agent *agent, const struct strv *env)
 {
     AUTO_FREE char *other = other_server(agent, env);
-    if (!has_credentials(agent, env))
-        return;
+    const char *url = agent->url_env ? strv_env_get(env, agent->url_env) : NULL;
+    if (!has_credentials(agent, env) || (url && url[0] && !other))
+        return; /* in the clear: a port of the box itself, or what somebody lists by name */
     if (other)
         strv_push(out, other);
     for (size_t i = 0; !other && agent->needs_hosts && agent->needs_hosts[i]; i++)

@@ -19,8 +19,27 @@ static void keeper_environment(struct strv *env)
     strv_env_set(env, "LC_ALL", "C.UTF-8");
 }
 
-bool attempt_start(const struct paths *paths, const struct attempt_spec *spec, struct err *err)
+/* What the keeper is told and no file: the keys of the model. */
+static bool told_words(struct buf *out, const struct attempt_spec *spec, const json_t *keys,
+                       struct err *err)
 {
+    if (spec->model.host && !keys)
+        return err_set(err, ERR_FAILED,
+                       "the key for %s is not known any more, since the server that had it ended; "
+                       "'headgate resume %s' from a shell that has it goes on",
+                       spec->model.host, spec->id);
+    if (keys)
+        jx_dump(out, keys);
+    buf_addch(out, '\n');
+    return true;
+}
+
+bool attempt_start(const struct paths *paths, const struct attempt_spec *spec, const json_t *keys,
+                   struct err *err)
+{
+    AUTO_BUF struct buf words = BUF_INIT;
+    if (!told_words(&words, spec, keys, err))
+        return false;
     AUTO_FREE char *program = paths_program("headgate-keep", err);
     if (!program)
         return false;
@@ -31,8 +50,11 @@ bool attempt_start(const struct paths *paths, const struct attempt_spec *spec, s
     strv_push(&argv, program);
     strv_push(&argv, dir);
     keeper_environment(&env);
-    const struct proc_cmd cmd = {.argv = &argv, .env = &env, .cwd = "/", .timeout_ms = KEEPER_START_MS};
-    if (!proc_run(&result, &cmd, err))
+    const struct proc_cmd cmd = {.argv = &argv, .env = &env, .cwd = "/", .timeout_ms = KEEPER_START_MS,
+                                .input = words.ptr, .input_len = words.len};
+    bool has_run = proc_run(&result, &cmd, err);
+    explicit_bzero(words.ptr, words.len);
+    if (!has_run)
         return err_prefix(err, "the keeper of %s could not be started", spec->id);
     if (result.status != 0) {
         buf_rtrim(&result.errout);

@@ -58,6 +58,8 @@ static const struct {
     {"agent.default", VALUE_TEXT},
     {"agent.*.model", VALUE_TEXT},
     {"agent.*.net", VALUE_TEXT},
+    {"agent.*.key", VALUE_TEXT},
+    {"agent.*.ca", VALUE_TEXT},
     {"agent.*.env", VALUE_TEXT},
     {"ui.bell", VALUE_BOOL},
     {"ui.notify", VALUE_BOOL},

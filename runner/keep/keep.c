@@ -299,8 +299,14 @@ static void keep_init_parts(struct keep *k)
         k->sources[i].keep = k;
 }
 
+static bool open_model(struct keep *k, const json_t *keys, struct err *err)
+{
+    k->model = (struct model_side)MODEL_SIDE_INIT;
+    return !k->config.model_port || model_side_open(&k->model, k->config.model, keys, err);
+}
+
 /* On failure the process ends, and the kernel takes back what was opened. */
-bool keep_open(struct keep **ret, int dirfd, struct err *err)
+bool keep_open(struct keep **ret, int dirfd, const json_t *keys, struct err *err)
 {
     struct keep *k = xcalloc(1, sizeof *k);
     k->dirfd = dirfd;
@@ -309,7 +315,7 @@ bool keep_open(struct keep **ret, int dirfd, struct err *err)
         return err_sys(err, -status, "cannot make an event loop");
     if (!keep_lock(k, err) || !keep_config_load(&k->config, dirfd, err) ||
         !proc_id_of(&k->id, getpid(), err) ||
-        !records_open(&k->records, dirfd, keep_on_record, k, err))
+        !records_open(&k->records, dirfd, keep_on_record, k, err) || !open_model(k, keys, err))
         return false;
     keep_init_parts(k);
     keep_watch_signals(k);
@@ -331,6 +337,7 @@ static void keep_free(struct keep *k)
     attach_room_release(&k->room);
     link_release(&k->link);
     net_gate_release(&k->net);
+    model_side_close(&k->model);
     door_release(&k->door);
     exec_gate_release(&k->exec);
     freeze_release(&k->freeze);

@@ -28,6 +28,7 @@
 #include "runner/keep/freeze.h"
 #include "runner/keep/keep_config.h"
 #include "runner/keep/link.h"
+#include "runner/keep/model_side.h"
 #include "runner/keep/net_gate.h"
 #include "runner/keep/output.h"
 #include "runner/keep/records.h"
@@ -60,6 +61,7 @@ struct keep {
     struct box_side box;
     struct services services;
     struct net_gate net;
+    struct model_side model;
     struct account account;
     struct stop stop;
     struct freeze freeze;
@@ -81,8 +83,9 @@ struct keep {
 };
 
 /* Take the attempt's folder (dirfd is taken over): lock, records, sockets. On success they listen.
- * ERR_CONFLICT when another keeper has the attempt. */
-bool keep_open(struct keep **ret, int dirfd, struct err *err) WARN_UNUSED;
+ * keys (borrowed, NULL: none) are for the relay to the model. ERR_CONFLICT when another keeper has
+ * the attempt. */
+bool keep_open(struct keep **ret, int dirfd, const json_t *keys, struct err *err) WARN_UNUSED;
 /* Start the box, serve until all is over, release everything. */
 void keep_run(struct keep *k);
 

@@ -156,7 +156,9 @@ static void keep_on_listener(struct keep *k, const struct box_msg *msg)
 {
     struct err err = ERR_INIT;
     bool is_proxy = msg->port == k->config.proxy_port;
-    if (is_proxy ? !proxy_listen(&k->net.proxy, msg->fd, &err)
+    bool is_model = k->config.model_port && msg->port == k->config.model_port;
+    if (is_model   ? !model_side_listen(&k->model, msg->fd, &err)
+        : is_proxy ? !proxy_listen(&k->net.proxy, msg->fd, &err)
                  : !services_listen(&k->services, msg->port, msg->fd, &err))
         records_note(&k->records, "port %d is not served: %s", msg->port, err.text);
 }
@@ -270,6 +272,11 @@ static void keep_on_gone(void *arg, int status)
 static void keep_on_traced(void *arg, pid_t pid, int status)
 {
     struct keep *k = arg;
+    if (pid == k->model.pid) {
+        k->model.pid = 0;
+        records_note(&k->records, "the relay to the agent's model ended (status %d)", status);
+        return;
+    }
     exec_gate_event(&k->exec, pid, status);
 }
 

@@ -15,8 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "runner/base/fs.h"
+#include "runner/base/jx.h"
 #include "runner/base/mem.h"
 #include "runner/keep/keep.h"
+
+enum { KEYS_BYTES = 256 * 1024 };
 
 static int fail(const struct err *err)
 {
@@ -74,11 +77,26 @@ static bool detach(struct err *err)
     return true;
 }
 
-static int run_child(int dirfd, int report_fd)
+/* Keys of a model come as one line of JSON, so that no file holds them (PROTOCOL.md). */
+static bool read_keys(json_t **ret, struct err *err)
+{
+    char chunk[4096];
+    ssize_t n;
+    AUTO_BUF struct buf text = BUF_INIT;
+    while (!isatty(STDIN_FILENO) && text.len < KEYS_BYTES &&
+           ((n = read(STDIN_FILENO, chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR)))
+        buf_add(&text, chunk, n > 0 ? (size_t)n : 0);
+    explicit_bzero(chunk, sizeof chunk);
+    bool ok = text.len <= 1 || jx_parse(ret, text.ptr, text.len, err);
+    explicit_bzero(text.ptr, text.len);
+    return ok;
+}
+
+static int run_child(int dirfd, int report_fd, const json_t *keys)
 {
     struct err err = ERR_INIT;
     struct keep *keep = NULL;
-    if (!detach(&err) || !keep_open(&keep, dirfd, &err)) {
+    if (!detach(&err) || !keep_open(&keep, dirfd, keys, &err)) {
         report(report_fd, &err);
         _exit(err_exit_code(&err)); /* what was half opened ends with the process */
     }
@@ -99,8 +117,9 @@ int main(int argc, char **argv)
     }
     close_range(3, ~0U, 0); /* what the parent forgot to close must not be held for hours */
     reset_signals();
+    AUTO_JSON json_t *keys = NULL;
     int dirfd = fs_open_dir(AT_FDCWD, argv[1], &err);
-    if (dirfd < 0)
+    if (dirfd < 0 || !read_keys(&keys, &err))
         return fail(&err);
     pid_t child = pipe2(fds, O_CLOEXEC) == 0 ? fork() : -1;
     if (child < 0) {
@@ -109,7 +128,7 @@ int main(int argc, char **argv)
     }
     if (child == 0) {
         close(fds[0]);
-        return run_child(dirfd, fds[1]);
+        return run_child(dirfd, fds[1], keys);
     }
     close(fds[1]);
     return wait_for_child(fds[0]);

@@ -13,6 +13,7 @@
 #include "runner/base/jx.h"
 #include "runner/base/mem.h"
 #include "runner/base/paths.h"
+#include "runner/server/keyring.h"
 #include "sandbox/layer.h"
 
 struct server {
@@ -48,6 +49,8 @@ struct server {
 
     int64_t epoch; /* epoch.h: of the rules in force */
     struct epoch_wait *epoch_waits;
+
+    struct keyring keyring; /* of models, by run */
 
     int64_t last_run;           /* ops_run.c: the highest run number that was given out */
     struct layer_report layers; /* of this host, once probed */

@@ -39,6 +39,8 @@ void create_free(struct create *c)
     strv_release(&c->env);
     strv_release(&c->desktop);
     strv_release(&c->secrets);
+    model_way_release(&c->model);
+    json_decref(c->keys);
     strv_release(&c->net);
     strv_release(&c->notes);
     wt_repo_release(&c->repo);
@@ -315,6 +317,19 @@ void create_add_ask(struct buf *out, const struct create *c)
     buf_adds(out, goes_on ? ", then said again and waiting on" : ", then denied as a timeout");
 }
 
+/* Before anything of the environment is stored. */
+static bool take_keys(struct create *c, struct err *err)
+{
+    AUTO_STRV struct strv services = STRV_INIT;
+    size_t i;
+    const json_t *port;
+    json_array_foreach(jx_arr(c->body, "services"), i, port)
+    {
+        strv_pushf(&services, "%lld", (long long)json_integer_value(port));
+    }
+    return model_way_take(&c->model, &c->keys, &c->env, &services, c->agent, c->config, err);
+}
+
 static bool choose_net(struct create *c, struct err *err)
 {
     AUTO_STRV struct strv asked = STRV_INIT;
@@ -332,7 +347,7 @@ void create_examine(void *arg)
     read_env(&c->secrets, c->body, "secrets");
     c->ok = check_repository(c, &c->err) && check_tasks(c, &c->err) && check_choices(c, &c->err) &&
             check_agent(c, &c->err) && check_layers(c, &c->err) && choose_rung(c, &c->err) &&
-            choose_exec(c, &c->err) && choose_ask(c, &c->err) && choose_net(c, &c->err) && choose_setup(c, &c->err) &&
+            choose_exec(c, &c->err) && choose_ask(c, &c->err) && take_keys(c, &c->err) && choose_net(c, &c->err) && choose_setup(c, &c->err) &&
             choose_task_rungs(c, &c->err);
 }
 
@@ -424,6 +439,10 @@ void create_spec(struct attempt_spec *ret, const struct create *c, const json_t 
     jx_strv(&spec.mask, c->body, "mask");
     strv_push_all(&spec.net, strv_array(&c->net));
     strv_push_all(&spec.secrets, strv_array(&c->secrets));
+    if (c->model.host) {
+        AUTO_JSON json_t *model = model_way_json(&c->model);
+        model_way_parse(&spec.model, model);
+    }
     add_services(&spec, c->body);
     *ret = spec;
 }

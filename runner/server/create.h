@@ -38,6 +38,8 @@ struct create {
     char *consent_digest; /* set when something of the repository's .headgate counts */
     char *consent_asks;   /* what that is, for the person */
     struct strv net;      /* listed hosts */
+    struct model_way model;
+    json_t *keys;         /* of the model, taken out of env; NULL: none */
     struct strv notes;    /* sentences for the person */
 
     /* create_number */

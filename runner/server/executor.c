@@ -413,6 +413,8 @@ static bool fill_job(struct job *job, struct server *s, struct err *err)
     AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
     if (!attempt_row_get(&row, s->db, id, err))
         return false;
+    if (job->kind == JOB_LAUNCH)
+        job->keys = keyring_copy(&s->keyring, job->spec.run);
     job->keeper = row.keeper;
     job->after = row.spool_seq;
     return true;

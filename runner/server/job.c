@@ -22,6 +22,7 @@ void job_free(struct job *job)
     attempt_place_release(&job->place);
     wt_harvest_release(&job->harvest);
     json_decref(job->records);
+    json_decref(job->keys);
     json_decref(job->message);
     ledger_call_release(&job->call);
     strv_release(&job->session);
@@ -59,7 +60,7 @@ static bool keeper_was_there(const struct job *job)
 static bool launch(struct job *job)
 {
     return keeper_answers(job) || keeper_was_there(job) ||
-           attempt_start(job->paths, &job->spec, &job->err) || keeper_answers(job);
+           attempt_start(job->paths, &job->spec, job->keys, &job->err) || keeper_answers(job);
 }
 
 static void await_end(const struct proc_id *keeper)

@@ -32,6 +32,7 @@ struct job {
     const struct config *config;
     struct attempt_spec spec;
     struct policy policy;  /* JOB_PREPARE */
+    json_t *keys;          /* JOB_LAUNCH: of the model; NULL: none are known */
     struct proc_id keeper; /* JOB_REPLAY: its end is waited for */
     int64_t after;         /* JOB_REPLAY, JOB_LAUNCH: last record merged */
     bool force;            /* JOB_DISCARD */

@@ -205,6 +205,7 @@ static void on_held(void *arg)
         fail(c);
         return;
     }
+    keyring_put(&s->keyring, c->number, steal_json(&c->keys));
     sched_kick(s);
     tell(s, c->number);
     if (!describe(&result, c, &c->err)) {

@@ -160,6 +160,7 @@ static bool serve(struct server *s, void (*ready)(void *arg), void *arg, struct 
         server_log("handles were left open at the end");
     db_close(s->db);
     settings_close(s);
+    keyring_release(&s->keyring);
     free(s->user);
     return ok;
 }

@@ -39,7 +39,7 @@ def of_results(results, key):
     return "none"
 
 
-def reply_for(protocol, body, raw):
+def reply_for(protocol, body, raw, key):
     users, turn, results, tools = protocol.digest(body)
     named = re.search(r"@@(\w+)@@", "\n".join(users))
     name = named.group(1) if named else None
@@ -51,7 +51,7 @@ def reply_for(protocol, body, raw):
     step = json.loads(re.sub(r"\{\{RESULT:(\w+)\}\}", lambda m: of_results(results, m.group(1)), text))
     with LOCK:
         LOG.write(json.dumps({"conversation": name, "turn": turn, "results": results, "reply": step,
-                              "model": body.get("model"), "users": [u[:300] for u in users[:4]],
+                              "model": body.get("model"), "key": key, "users": [u[:300] for u in users[:4]],
                               "tools": tools}) + "\n")
     return step
 
@@ -85,7 +85,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             counted = "count" in path.lower() and "token" in path.lower()
             self.answer("application/json", b'{"input_tokens":100,"totalTokens":100}' if counted else b"{}")
             return
-        step = reply_for(protocol, body, raw)
+        key = self.headers.get("x-api-key") or self.headers.get("authorization")
+        step = reply_for(protocol, body, raw, key)
         if not is_stream:
             self.answer("application/json", json.dumps(protocol.whole(body, step)).encode())
             return

@@ -1,0 +1,166 @@
+/*
+ * headgate-model: the way from one box to one model, which adds the person's key outside of the
+ * box.
+ *
+ * Its keeper starts it. Standard input: one line of JSON for upstream_load, then listening sockets
+ * of the box's network namespace as they come, one for each byte (SCM_RIGHTS). The end of that
+ * stream is the end of the keeper, and of this. Standard error: a sentence when it cannot begin.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "runner/base/jx.h"
+#include "runner/base/mem.h"
+#include "runner/model/relay.h"
+
+enum { CONFIG_BYTES = 256 * 1024, CONNECTIONS_MAX = 64, STACK_BYTES = 256 * 1024 };
+
+struct service {
+    struct upstream upstream;
+    struct tls_context *context;
+    pthread_mutex_t lock;
+    pthread_cond_t room;
+    int n_open;
+};
+
+struct job {
+    struct service *service;
+    int fd;
+};
+
+static bool start_thread(void *(*run)(void *), struct service *service, int fd)
+{
+    pthread_t thread;
+    pthread_attr_t attr;
+    struct job *job = xcalloc(1, sizeof(*job));
+    *job = (struct job){service, fd};
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    bool ok = pthread_create(&thread, &attr, run, job) == 0;
+    pthread_attr_destroy(&attr);
+    if (!ok)
+        free(job);
+    return ok;
+}
+
+static struct job take_job(void *arg)
+{
+    struct job *given = arg, job = *given;
+    free(given);
+    return job;
+}
+
+static void count(struct service *s, int by)
+{
+    pthread_mutex_lock(&s->lock);
+    while (by > 0 && s->n_open >= CONNECTIONS_MAX)
+        pthread_cond_wait(&s->room, &s->lock);
+    s->n_open += by;
+    pthread_cond_signal(&s->room);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void *serve_client(void *arg)
+{
+    struct job job = take_job(arg);
+    relay_serve(job.fd, job.service->context, &job.service->upstream);
+    close(job.fd);
+    count(job.service, -1);
+    return NULL;
+}
+
+static void *accept_clients(void *arg)
+{
+    struct job job = take_job(arg);
+    for (;;) {
+        count(job.service, 1);
+        int fd = accept4(job.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0 && start_thread(serve_client, job.service, fd))
+            continue;
+        int why = errno;
+        if (fd >= 0)
+            close(fd);
+        count(job.service, -1);
+        if (fd < 0 && why != EINTR && why != ECONNABORTED && why != EMFILE && why != ENOMEM)
+            return NULL;
+    }
+}
+
+/* Byte by byte: what is behind the line's end are descriptors. */
+static bool read_config(json_t **ret, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    char c;
+    while (read(STDIN_FILENO, &c, 1) == 1 && c != '\n' && text.len < CONFIG_BYTES)
+        buf_addch(&text, c);
+    bool ok = jx_parse(ret, text.ptr, text.len, err);
+    explicit_bzero(text.ptr, text.len);
+    return ok;
+}
+
+/* The next listening socket; -1 at the end. */
+static int receive_listener(void)
+{
+    char byte;
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof(control.bytes)};
+    ssize_t n;
+    do
+        n = recvmsg(STDIN_FILENO, &message, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    int fd = -1;
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+        memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+    return fd;
+}
+
+/* A key in memory must not end in a core file, nor be read by another program of the person's. */
+static void keep_memory_private(void)
+{
+    const struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+int main(int argc, char **argv)
+{
+    static struct service s = {.lock = PTHREAD_MUTEX_INITIALIZER, .room = PTHREAD_COND_INITIALIZER};
+    struct err err = ERR_INIT;
+    AUTO_JSON json_t *config = NULL;
+    (void)argv;
+    if (argc != 1 || isatty(STDIN_FILENO)) {
+        fputs("headgate-model is started by a keeper\n", stderr);
+        return 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    keep_memory_private();
+    if (!read_config(&config, &err) || !upstream_load(&s.upstream, config, &err) ||
+        !(s.context = tls_context_new(&s.upstream, &err))) {
+        fprintf(stderr, "headgate-model: %s\n", err.text);
+        return err_exit_code(&err);
+    }
+    for (int fd; (fd = receive_listener()) >= 0;) {
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+        if (!start_thread(accept_clients, &s, fd))
+            close(fd);
+    }
+    _exit(0); /* threads still use what would be released */
+}

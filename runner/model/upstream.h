@@ -1,0 +1,45 @@
+/*
+ * upstream: where a model relay sends requests, and which words it exchanges for secrets on the
+ * way.
+ *
+ * An agent in a box holds a placeholder in place of each of the person's keys. The relay, outside,
+ * knows both: it puts the key where the placeholder stands in a header that is made for it, and
+ * sends the request to one host, over TLS, and to no other. Pure, but for loading.
+ */
+#ifndef MODEL_UPSTREAM_H
+#define MODEL_UPSTREAM_H
+
+#include <jansson.h>
+#include <stdint.h>
+#include "runner/base/buf.h"
+#include "runner/keep/http_head.h"
+
+enum { UPSTREAM_KEYS_MAX = 8, UPSTREAM_KEY_BYTES = 16 * 1024 };
+
+struct upstream_key {
+    char *placeholder, *secret;
+};
+
+struct upstream {
+    char *host;
+    uint16_t port;
+    char *ca_file; /* certificates to trust instead of the system's; NULL: the system's */
+    struct upstream_key keys[UPSTREAM_KEYS_MAX];
+    size_t n_keys;
+};
+
+/* From {"host", "port", "ca", "keys":{PLACEHOLDER: SECRET}}. A key with bytes that a header cannot
+ * hold is an error that does not show it. */
+bool upstream_load(struct upstream *ret, const json_t *config, struct err *err) WARN_UNUSED;
+/* Wipes the secrets. */
+void upstream_release(struct upstream *u);
+
+/*
+ * The head of a request as it goes out: the request's own target, `Host` of the upstream, keys in
+ * place of placeholders, `Connection: close`. Refused: methods and targets of a proxy (CONNECT, an
+ * absolute URL), for the relay has one destination; and HTTP/1.0.
+ */
+bool upstream_head(struct buf *out, const struct upstream *u, const struct http_head *head,
+                   struct err *err) WARN_UNUSED;
+
+#endif
