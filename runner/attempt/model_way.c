@@ -55,7 +55,8 @@ static char *placeholder_for(const char *variable)
 static bool is_held_inside(const struct agent *agent, const struct config *config)
 {
     AUTO_FREE char *key = xasprintf("agent.%s.key", agent->name);
-    return strcmp(config_str(config, key, "outside"), "inside") == 0;
+    const char *where = config_str(config, key, NULL);
+    return where && strcmp(where, "inside") == 0;
 }
 
 /* host[:port] of an https URL, and what is behind it. False: it is none. */
