@@ -350,6 +350,12 @@ bool box_go(int ctl_fd, struct err *err)
     return send_cmd(ctl_fd, &cmd, -1, err);
 }
 
+bool box_dial(int ctl_fd, int id, int port, struct err *err)
+{
+    const struct wire_cmd cmd = {.op = WIRE_DIAL, .id = id, .port = port};
+    return send_cmd(ctl_fd, &cmd, -1, err);
+}
+
 bool box_join(int ctl_fd, int id, const struct strv *argv, const struct strv *env, const char *cwd,
               uint16_t cols, uint16_t rows, struct err *err)
 {

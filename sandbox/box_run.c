@@ -145,6 +145,7 @@ static bool take_message(struct run *r, struct err *err)
         break;
     case BOX_MSG_NONE:
     case BOX_MSG_LISTENER:
+    case BOX_MSG_DIALED:
     case BOX_MSG_PTY:
     case BOX_MSG_EXEC_LISTENER:
     case BOX_MSG_STARTED:

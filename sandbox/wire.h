@@ -33,6 +33,7 @@ enum wire_op {
     WIRE_GO,
     WIRE_JOIN, /* comes with a memfd: plan.h */
     WIRE_SIGNAL,
+    WIRE_DIAL, /* connect to a port of the box's loopback */
 };
 
 /* The caller to the launcher. */
@@ -40,6 +41,7 @@ struct wire_cmd {
     int32_t op;
     int32_t id;
     int32_t signal_number;
+    int32_t port; /* WIRE_DIAL */
 };
 
 #endif

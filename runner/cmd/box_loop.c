@@ -201,6 +201,7 @@ static bool take_message(struct loop *l, struct err *err)
     case BOX_MSG_CLOSED:
         l->has_closed = true;
         break;
+    case BOX_MSG_DIALED: /* never asked for here */
     case BOX_MSG_NONE:
     case BOX_MSG_EXEC_LISTENER: /* not asked for, nor a set-up */
     case BOX_MSG_SET_UP:

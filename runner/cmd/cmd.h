@@ -75,6 +75,7 @@ int cmd_diff(int argc, char **argv);
 int cmd_discard(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_enter(int argc, char **argv);
+int cmd_forward(int argc, char **argv);
 int cmd_gate_approve(int argc, char **argv);
 int cmd_gate_deny(int argc, char **argv);
 int cmd_gate_explain(int argc, char **argv);

@@ -56,6 +56,8 @@ const struct command commands[] = {
      NULL},
     {"attach", cmd_attach, "show an interactive agent's live terminal", "A", NULL, NULL},
     {"enter", cmd_enter, "start a shell in an attempt's box", "A [-- COMMAND ARG...]", NULL, NULL},
+    {"forward", cmd_forward, "let a port of this host lead to a port of an attempt's box", "[--listen PORT] A PORT", NULL,
+     NULL},
     {"open", cmd_open, "check an attempt's branch out at a folder", "A DIR", NULL, NULL},
     {"say", cmd_say, "type a line to an interactive agent", "A TEXT", NULL, NULL},
     {"stop", cmd_stop, "end attempts with all their processes", "A... | --all", NULL, NULL},

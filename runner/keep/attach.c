@@ -139,6 +139,7 @@ void attach_leave(struct attach *client)
     stream_close(client->stream);
     if (client->joined_id)
         room->ops->hang_up(room->arg, client->joined_id);
+    room->ops->left(room->arg, client);
     buf_release(&client->early);
     free(client);
 }
@@ -189,6 +190,22 @@ static void attach_on_join(struct attach *client, const json_t *msg)
     strv_release(&join.env);
 }
 
+static void attach_on_forward(struct attach *client, const json_t *msg)
+{
+    struct attach_room *room = client->room;
+    struct err err = ERR_INIT;
+    int port = (int)jx_int(msg, "port", 0), got;
+    if (!room->ops->forward(room->arg, client, port, (int)jx_int(msg, "listen", port), &got, &err)) {
+        attach_fail(client, err.text);
+        return;
+    }
+    AUTO_JSON json_t *answer = json_object();
+    jx_set_str(answer, "t", "forward");
+    jx_set_int(answer, "port", port);
+    jx_set_int(answer, "listen", got);
+    conn_send(client->conn, answer);
+}
+
 void attach_message(struct attach *client, const json_t *msg)
 {
     static const struct {
@@ -198,6 +215,7 @@ void attach_message(struct attach *client, const json_t *msg)
         {"data", attach_on_data},
         {"resize", attach_on_resize},
         {"join", attach_on_join},
+        {"forward", attach_on_forward},
     };
     const char *t = jx_str(msg, "t", "");
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {

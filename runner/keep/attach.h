@@ -26,6 +26,10 @@ struct attach_join {
 struct attach_ops {
     bool (*join)(void *arg, const struct attach_join *join, struct err *err);
     void (*hang_up)(void *arg, int id); /* the client of this joined process left */
+    /* A port of the host (wanted, 0: any) that leads to a port of the box while the client stays. */
+    bool (*forward)(void *arg, const void *client, int port, int wanted, int *ret_port,
+                    struct err *err);
+    void (*left)(void *arg, const void *client);
 };
 
 struct attach_room {

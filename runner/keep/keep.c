@@ -90,6 +90,7 @@ static void keep_ended(struct keep *k)
     keep_explain(k);
     stop_close(&k->stop);
     account_close(&k->account);
+    forwards_close(&k->forwards);
     services_close(&k->services);
     net_gate_close(&k->net);
     door_close(&k->door);
@@ -156,6 +157,7 @@ static void keep_close_handles(struct keep *k)
 {
     stop_close(&k->stop);
     account_close(&k->account);
+    forwards_close(&k->forwards);
     services_close(&k->services);
     net_gate_close(&k->net);
     door_close(&k->door);
@@ -286,6 +288,7 @@ static void keep_init_parts(struct keep *k)
     k->exec.layer_changed = keep_layer_changed;
     k->exec.layer_arg = k;
     services_init(&k->services, &k->loop, &k->config);
+    forwards_init(&k->forwards, &k->services, keep_dial, k);
     account_init(&k->account, &k->loop, &keep_account_ops, k);
     stop_init(&k->stop, &k->loop, &keep_stop_ops, k);
     uv_timer_init(&k->loop, &k->linger);

@@ -25,6 +25,7 @@
 #include "runner/keep/confine.h"
 #include "runner/keep/door.h"
 #include "runner/keep/exec_gate.h"
+#include "runner/keep/forward.h"
 #include "runner/keep/freeze.h"
 #include "runner/keep/keep_config.h"
 #include "runner/keep/link.h"
@@ -60,6 +61,7 @@ struct keep {
     struct output output;
     struct box_side box;
     struct services services;
+    struct forwards forwards;
     struct net_gate net;
     struct model_side model;
     struct account account;
@@ -95,6 +97,7 @@ bool keep_box_start(struct keep *k, struct err *err) WARN_UNUSED;
 void keep_layer_changed(void *arg);
 extern const struct box_side_ops keep_box_ops;
 extern const struct attach_ops keep_attach_ops;
+bool keep_dial(void *arg, int id, int port, struct err *err) WARN_UNUSED;
 extern const struct stop_ops keep_stop_ops;
 
 /* keep_server.c */

@@ -210,7 +210,9 @@ static void keep_on_set_up(struct keep *k)
 
 static void keep_on_failed(struct keep *k, const struct box_msg *msg)
 {
-    if (msg->id != 0)
+    if (msg->id >= FORWARD_FIRST_ID)
+        forwards_dialed(&k->forwards, msg->id, -1);
+    else if (msg->id != 0)
         attach_room_joined_failed(&k->room, msg->id, &msg->error);
     else if (k->error.code == ERR_NONE)
         k->error = msg->error;
@@ -235,6 +237,9 @@ static void keep_on_message(void *arg, const struct box_msg *msg)
         break;
     case BOX_MSG_LISTENER:
         keep_on_listener(k, msg);
+        break;
+    case BOX_MSG_DIALED:
+        forwards_dialed(&k->forwards, msg->id, msg->fd);
         break;
     case BOX_MSG_PTY:
         keep_on_pty(k, msg);
@@ -304,7 +309,31 @@ static void keep_hang_up(void *arg, int id)
     (void)is_told;
 }
 
-const struct attach_ops keep_attach_ops = {.join = keep_join, .hang_up = keep_hang_up};
+bool keep_dial(void *arg, int id, int port, struct err *err)
+{
+    struct keep *k = arg;
+    if (!k->was_let_go || box_side_ctl(&k->box) < 0)
+        return err_set(err, ERR_CONFLICT, "the agent's box is not running");
+    return box_dial(box_side_ctl(&k->box), id, port, err);
+}
+
+static bool keep_forward(void *arg, const void *client, int port, int wanted, int *ret_port,
+                         struct err *err)
+{
+    struct keep *k = arg;
+    if (!k->was_let_go || box_side_ctl(&k->box) < 0)
+        return err_set(err, ERR_CONFLICT, "the agent's box is not running");
+    return forwards_open(&k->forwards, client, port, wanted, ret_port, err);
+}
+
+static void keep_left(void *arg, const void *client)
+{
+    struct keep *k = arg;
+    forwards_leave(&k->forwards, client);
+}
+
+const struct attach_ops keep_attach_ops = {
+    .join = keep_join, .hang_up = keep_hang_up, .forward = keep_forward, .left = keep_left};
 
 /* Ends. An interactive shell ignores TERM and ends with its terminal, so that one is told of both.
  */

@@ -148,12 +148,9 @@ static void service_end_init(struct service_relay *relay, struct service_end *en
     relay->n_handles++;
 }
 
-static void service_relay_open(struct services *s, int fd, uint16_t target)
+static struct service_relay *service_relay_new(struct services *s)
 {
     struct service_relay *relay = xcalloc(1, sizeof *relay);
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons(target),
-                                  .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
     relay->services = s;
     relay->next = s->relays;
     relay->link = &s->relays;
@@ -164,13 +161,43 @@ static void service_relay_open(struct services *s, int fd, uint16_t target)
     service_end_init(relay, &relay->inside, &relay->outside);
     service_end_init(relay, &relay->outside, &relay->inside);
     relay->connect.data = relay;
-    if (uv_tcp_open(&relay->inside.tcp, fd) != 0) {
-        close(fd);
+    return relay;
+}
+
+static bool service_take(struct service_end *end, int fd)
+{
+    if (uv_tcp_open(&end->tcp, fd) == 0)
+        return true;
+    close(fd);
+    return false;
+}
+
+static void service_relay_open(struct services *s, int fd, uint16_t target)
+{
+    struct service_relay *relay = service_relay_new(s);
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(target),
+                                  .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    if (!service_take(&relay->inside, fd) ||
+        uv_tcp_connect(&relay->connect, &relay->outside.tcp, (const struct sockaddr *)&address,
+                       service_on_connected) != 0)
         service_close(relay);
-    } else if (uv_tcp_connect(&relay->connect, &relay->outside.tcp,
-                              (const struct sockaddr *)&address, service_on_connected) != 0) {
-        service_close(relay);
+}
+
+void services_relay(struct services *s, int inside, int outside)
+{
+    if (s->n_relays >= LIMIT_SERVICE_CONNECTIONS) {
+        close(inside);
+        close(outside);
+        return;
     }
+    struct service_relay *relay = service_relay_new(s);
+    bool has_inside = service_take(&relay->inside, inside);
+    bool has_outside = service_take(&relay->outside, outside);
+    if (has_inside && has_outside)
+        service_on_connected(&relay->connect, 0);
+    else
+        service_close(relay);
 }
 
 static void service_on_accept(void *arg, int fd)

@@ -33,6 +33,8 @@ struct services {
 void services_init(struct services *s, uv_loop_t *loop, const struct keep_config *config);
 /* Take over a listening socket of the box. ERR_NOT_FOUND for a port that is not configured. */
 bool services_listen(struct services *s, int port, int fd, struct err *err) WARN_UNUSED;
+/* Relay between two connected sockets (taken over), one of the box and one of the host. */
+void services_relay(struct services *s, int inside, int outside);
 void services_close(struct services *s);
 
 #endif

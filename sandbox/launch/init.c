@@ -245,6 +245,17 @@ static void pass_signal(struct init *in, int id, int signal_number)
         kill(-job->pid, signal_number);
 }
 
+static void dial(const struct init *in, int id, int port)
+{
+    struct err err = ERR_INIT;
+    const struct wire_msg msg = {.kind = BOX_MSG_DIALED, .id = id};
+    AUTO_FD int fd = net_dial(port, &err);
+    if (fd < 0)
+        launch_send_failed(in->l->ctl_fd, id, &err);
+    else
+        launch_send(in->l->ctl_fd, &msg, fd);
+}
+
 static void obey(struct init *in)
 {
     struct wire_cmd cmd;
@@ -259,6 +270,9 @@ static void obey(struct init *in)
     case WIRE_JOIN:
         if (!join(in, cmd.id, fd, &err))
             launch_send_failed(in->l->ctl_fd, cmd.id, &err);
+        break;
+    case WIRE_DIAL:
+        dial(in, cmd.id, cmd.port);
         break;
     case WIRE_SIGNAL:
         pass_signal(in, cmd.id, cmd.signal_number);

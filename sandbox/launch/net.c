@@ -11,7 +11,7 @@
 
 #include "runner/base/mem.h"
 
-enum { BACKLOG = 128 };
+enum { BACKLOG = 128, DIAL_US = 200000 };
 
 static int listen_on(int family, const struct sockaddr *address, socklen_t len)
 {
@@ -71,4 +71,36 @@ bool net_apply(struct launch *l, struct err *err)
         return err_sys(err, errno, "cannot name the box %s", plan_text(name, 0));
     launch_mark(l, "network");
     return true;
+}
+
+static int dial(int family, const struct sockaddr *address, socklen_t len)
+{
+    const struct timeval patience = {.tv_usec = DIAL_US};
+    AUTO_FD int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)); /* of connect too */
+    if (connect(fd, address, len) != 0)
+        return -1;
+    return steal_fd(&fd);
+}
+
+int net_dial(int port, struct err *err)
+{
+    struct sockaddr_in v4 = {
+        .sin_family = AF_INET,
+        .sin_port = htons((uint16_t)port),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+    };
+    struct sockaddr_in6 v6 = {
+        .sin6_family = AF_INET6,
+        .sin6_port = htons((uint16_t)port),
+        .sin6_addr = IN6ADDR_LOOPBACK_INIT,
+    };
+    int fd = dial(AF_INET, (const struct sockaddr *)&v4, sizeof(v4));
+    if (fd < 0)
+        fd = dial(AF_INET6, (const struct sockaddr *)&v6, sizeof(v6));
+    if (fd < 0)
+        err_sys(err, errno, "nothing answers at port %d of the box", port);
+    return fd;
 }
