@@ -25,6 +25,14 @@ static void add_number(struct buf *out, int64_t n, const char *one, const char *
     buf_addf(out, "%s%" PRId64 " %s", out->len ? ", " : "", n, n == 1 ? one : many);
 }
 
+/* "ada" of "ada (shell, pid 4711)" */
+static void add_who(struct buf *out, const char *by)
+{
+    const char *detail = strstr(by, " (");
+    buf_adds(out, " by ");
+    text_sanitise(out, by, detail ? (size_t)(detail - by) : strlen(by), 0);
+}
+
 /* ---- calls ---- */
 
 /* The wire says "consumed" of an approval that was used. */
@@ -36,10 +44,8 @@ static void add_decision(struct parts *p, const json_t *call)
     bool is_open = strcmp(state, "pending") == 0;
     p->mood = is_open ? TRACE_WAITS : is_good ? TRACE_GOOD : TRACE_BAD;
     add_clean(&p->outcome, is_open ? "asks" : is_good ? "approved" : state);
-    if (*by && strcmp(by, "policy") != 0) { /* "ada" of "ada (shell, pid 4711)" */
-        const char *detail = strstr(by, " (");
-        buf_adds(&p->outcome, " by ");
-        text_sanitise(&p->outcome, by, detail ? (size_t)(detail - by) : strlen(by), 0);
+    if (*by && strcmp(by, "policy") != 0) {
+        add_who(&p->outcome, by);
     } else if (*why) {
         buf_adds(&p->outcome, " (");
         add_clean(&p->outcome, why);
@@ -180,9 +186,13 @@ static void describe_refs(struct parts *p, const json_t *node)
     AUTO_FREE char *oid = text_clean(jx_str(node, "to", "?"));
     add_clean(&p->subject, strncmp(ref, heads, strlen(heads)) == 0 ? ref + strlen(heads) : ref);
     buf_addf(&p->outcome, "moved to %.*s", OID_SHORT, oid);
+    p->mood = TRACE_GOOD;
+    if (*jx_str(node, "by", ""))
+        add_who(&p->outcome, jx_str(node, "by", ""));
+    if (!json_object_get(node, "commits"))
+        return;
     add_number(&p->detail, jx_int(node, "commits", 0), "commit", "commits");
     add_number(&p->detail, jx_int(node, "files", 0), "file", "files");
-    p->mood = TRACE_GOOD;
 }
 
 static const struct describer {

@@ -246,13 +246,25 @@ static void fill_merged(struct attempt_row *row, void *arg)
     attempt_row_set(&row->merged_commit, jx_str(body, "commit", NULL));
 }
 
+/* Where a person's branch moved to. */
+static bool tell_merged(struct request *r, const char *id, struct err *err)
+{
+    AUTO_JSON json_t *body = json_object();
+    AUTO_FREE char *ref = xasprintf("refs/heads/%s", jx_str(r->body, "into", ""));
+    jx_set_str(body, "attempt", id);
+    jx_set_str(body, "ref", ref);
+    jx_set_str(body, "to", jx_str(r->body, "commit", ""));
+    jx_set_str(body, "by", r->by);
+    return ledger_tell(r->server->db, id, "refs", body, clock_unix_ms(), err);
+}
+
 void op_attempt_merged(struct request *r)
 {
     struct err err = ERR_INIT;
     AUTO_STRV struct strv ids = STRV_INIT;
     if (request_attempt(&ids, r, &err) &&
         executor_update(r->server, ids.v[0], fill_merged, r->body, &err) &&
-        log_act(r, "attempt.merged", &ids, &err)) {
+        log_act(r, "attempt.merged", &ids, &err) && tell_merged(r, ids.v[0], &err)) {
         clash_touch(r->server, ids.v[0]);
         request_answer(r, NULL);
         return;

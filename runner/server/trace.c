@@ -211,17 +211,21 @@ static void take_execs(json_t *root, const json_t *body, int64_t at_ms)
 /* One that is told twice stands there once. */
 static void take_refs(json_t *root, const json_t *body, int64_t at_ms)
 {
-    static const char *const texts[] = {"ref", "from", "to"};
+    static const char *const texts[] = {"ref", "from", "to", "by"};
     size_t i;
     json_t *child;
     json_array_foreach(jx_arr(root, "children"), i, child)
     {
-        if (is_kind(child, "refs") && strcmp(jx_str(child, "to", ""), jx_str(body, "to", "")) == 0)
+        if (is_kind(child, "refs") && strcmp(jx_str(child, "to", ""), jx_str(body, "to", "")) == 0 &&
+            strcmp(jx_str(child, "ref", ""), jx_str(body, "ref", "")) == 0)
             return;
     }
     child = add_node(root, "refs", at_ms);
     for (i = 0; i < ARRAY_LEN(texts); i++)
-        jx_set_str(child, texts[i], jx_str(body, texts[i], ""));
+        if (jx_str(body, texts[i], NULL))
+            jx_set_str(child, texts[i], jx_str(body, texts[i], ""));
+    if (!json_object_get(body, "commits"))
+        return;
     jx_set_int(child, "commits", jx_int(body, "commits", 0));
     jx_set_int(child, "files", jx_int(body, "files", 0));
 }

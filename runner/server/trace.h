@@ -9,7 +9,7 @@
  *   program   path, n (how often it was started in the attempt; absent: not counted)
  *   net       host, port, via, connections, up, down, denied, refused, refused_why, call (that was
  *             decided for it; absent: none; further ones stand below)
- *   refs      ref, from, to, commits, files
+ *   refs      ref, to; from, commits, files of the attempt's own; by of a person's merge
  *
  * Below the attempt stand its subagents and what it asked for itself. A program stands below the one
  * that started it, an exec that carries out a call below that call, a connection below the program

@@ -53,6 +53,9 @@ headgate show "$run.1" >"$WORLD/show" 2>&1
 check_has 'show has the bytes by host' "127.0.0.1 +$port +1 +[0-9]+ B +5\.[0-9] KiB" "$WORLD/show"
 check_has 'and what was denied' '10.9.8.7 +80 +0 B +0 B +1' "$WORLD/show"
 check_status 2 'a run of several is no attempt' sh -c "headgate run -n 2 -- true >/dev/null; headgate trace $((run + 1))"
+check_status 0 'the work is merged' headgate merge "$run.1" --reviewed
+headgate trace "$run.1" >"$WORLD/merged" 2>&1
+check_has 'the trace has what a person did with it' '└─ main moved to [0-9a-f]{10} by ' "$WORLD/merged"
 
 # With the exec gate: who started what, and which program made a connection.
 if headgate show "$run.1" --json | jq -e '.attempts[0].layers[] | select(.name == "exec") | .state != "unavailable"' >/dev/null; then

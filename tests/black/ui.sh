@@ -58,6 +58,10 @@ see 'back at the attempts' "$run\.2 .*running"
 keys o
 see 'output of an attempt' 'use the other file|hello from one|Output'
 keys q
+keys w
+see 'its trace' "Trace of $run\\.[12]"
+see 'as a tree' '[0-9:]{8} .*[├└]─ '
+keys q
 keys '?'
 see 'help' 'Page (Up|Down)'
 keys q

@@ -286,6 +286,23 @@ static void match(struct world *w, const char *script)
     jx_set(jx_obj(w->config, "exec"), "helpers", json_pack("[[s,s]]", "keep_caller", "%*"));
 }
 
+/* The call that a program is said to have been started for first; NULL: none is known. */
+static const char *call_behind(const json_t *records, const char *path)
+{
+    size_t i, k;
+    json_t *record, *program;
+    json_array_foreach(records, i, record)
+    {
+        json_array_foreach(jx_arr(record, "new"), k, program)
+        {
+            if (strcmp(jx_str(program, "path", ""), path) == 0)
+                return jx_str(program, "call_id", NULL);
+        }
+    }
+    fail_msg("%s was not named", path);
+    return NULL;
+}
+
 static void an_exec_that_carries_out_a_call_is_not_asked(void **state)
 {
     (void)state;
@@ -298,6 +315,8 @@ static void an_exec_that_carries_out_a_call_is_not_asked(void **state)
     world_expect_exit(&w, 0, "exit");
     AUTO_JSON json_t *records = world_spool(&w);
     assert_int_equal(world_count(records, "asked"), 0);
+    assert_string_equal(call_behind(records, "/usr/bin/echo"), "x1");
+    assert_null(call_behind(records, "/t/keep_caller"));
     world_expect_in_log(&w, "one\ntwo\nthree\n");
     world_expect_in_log(&w, "end 1\n");
     world_done(&w);
