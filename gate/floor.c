@@ -156,7 +156,7 @@ static const char *const loopback[] = {"localhost", "127.0.0.1", "::1"};
 static void list(json_t *all, enum floor_effect effect, const char *what, const char *why)
 {
     json_t *entry = json_object();
-    jx_set_str(entry, "effect", effect == FLOOR_DENY ? "deny" : "ask");
+    jx_set_str(entry, "effect", effect == FLOOR_ASK ? "ask" : "deny");
     jx_set_str(entry, "what", what);
     jx_set_str(entry, "why", why);
     json_array_append_new(all, entry);
@@ -177,6 +177,20 @@ static void list_effects(json_t *all)
          "that very address with its port");
 }
 
+static size_t count_words(const char *const *words)
+{
+    size_t n = 0;
+    while (n < 4 && words[n])
+        n++;
+    return n;
+}
+
+/* The words of a table are only read; strings of argv are not const by tradition. */
+static char *const *as_argv(const char *const *words)
+{
+    return (char *const *)(uintptr_t)words;
+}
+
 json_t *floor_list(void)
 {
     json_t *all = json_array();
@@ -189,7 +203,8 @@ json_t *floor_list(void)
         AUTO_BUF struct buf what = BUF_INIT;
         for (size_t w = 0; w < 4 && commands[i].words[w]; w++)
             buf_addf(&what, "%s%s", w ? " " : "", commands[i].words[w]);
-        list(all, FLOOR_ASK, what.ptr, commands[i].why);
+        const char *person = broker_publishes(as_argv(commands[i].words), count_words(commands[i].words));
+        list(all, person ? FLOOR_REFUSE : FLOOR_ASK, what.ptr, person ? person : commands[i].why);
     }
     for (size_t i = 0; i < ARRAY_LEN(protected_names); i++) {
         AUTO_FREE char *what = xasprintf("edit %s", protected_names[i].name);
@@ -211,20 +226,6 @@ bool floor_is_own(const struct policy_place *place, const char *path)
         if (lexpath_is_below(path, temporary[i]))
             return true;
     return false;
-}
-
-static size_t count_words(const char *const *words)
-{
-    size_t n = 0;
-    while (n < 4 && words[n])
-        n++;
-    return n;
-}
-
-/* The words of a table are only read; strings of argv are not const by tradition. */
-static char *const *as_argv(const char *const *words)
-{
-    return (char *const *)(uintptr_t)words;
 }
 
 /* What a broker does not carry out is said at once, instead of asking for what cannot work. */

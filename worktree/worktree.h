@@ -200,6 +200,11 @@ bool wt_harvest(struct wt_harvest *ret, const struct wt_attempt *a, bool with_sn
 bool wt_branch_tip(char ret[65], const struct wt_attempt *a, const char *branch,
                    struct err *err) WARN_UNUSED;
 
+/* The path of a file of Git LFS that is new or changed between two commits, allocated; NULL: none. A
+ * push of the commits alone would leave its content behind. */
+bool wt_new_lfs_file(char **ret, const char *common_dir, const char *from, const char *to,
+                     struct err *err) WARN_UNUSED;
+
 enum wt_diff_form { WT_DIFF_PATCH, WT_DIFF_STAT, WT_DIFF_NAMES };
 /* Diff from..to between trees; no textconv, no external diff, no colour unless asked. Not
  * sanitised. NAMES: lines "STATUS\tPATH" as `git diff --name-status` has them (a rename has two

@@ -12,10 +12,12 @@
 #include "runner/base/b64.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "runner/base/text.h"
 
 enum {
     CARRY_OUTPUT_BYTES = 640 * 1024, /* what fits into one answer, encoded */
     CARRY_TIMEOUT_MS = 10 * 60 * 1000,
+    SHALLOW_BYTES = 64 * 1024 * 1024,
     CARRY_NOT_DONE = 125, /* exit code of headgate-broker when it did not start the command */
 };
 
@@ -84,6 +86,20 @@ static bool harvest(struct errand *e, struct err *err)
                    e->act.src);
 }
 
+/* git-lfs uploads from a hook, and hooks do not run. */
+static bool check_lfs(const struct errand *e, struct err *err)
+{
+    char *path;
+    if (!wt_new_lfs_file(&path, e->tree.repo, e->tree.base, e->commit, err))
+        return false;
+    AUTO_FREE char *held = path;
+    AUTO_FREE char *shown = held ? text_clean(held) : NULL;
+    return !held || err_set(err, ERR_REFUSED,
+                            "%.200s is a file of Git LFS, whose content a push of commits would leave "
+                            "behind, so nothing was pushed; ask the person to push",
+                            shown);
+}
+
 /* ---- the repository in which it is done ---- */
 
 static bool write_alternates(const struct errand *e, struct err *err)
@@ -93,6 +109,18 @@ static bool write_alternates(const struct errand *e, struct err *err)
     AUTO_FREE char *path = fs_join(e->repo, "objects/info/alternates");
     buf_addf(&text, "%s\n", own);
     return fs_write_plain(AT_FDCWD, path, text.ptr, text.len, 0644, err);
+}
+
+/* Where the person's history ends: without it, git would look for parents that nobody has. */
+static bool copy_shallow(const struct errand *e, struct err *err)
+{
+    AUTO_FREE char *from = fs_join(e->tree.repo, "shallow");
+    AUTO_FREE char *to = fs_join(e->repo, "shallow");
+    AUTO_BUF struct buf text = BUF_INIT;
+    if (!fs_exists(from) || fs_exists(to))
+        return true;
+    return fs_read_file(&text, AT_FDCWD, from, SHALLOW_BYTES, err) &&
+           fs_write_plain(AT_FDCWD, to, text.ptr, text.len, 0644, err);
 }
 
 /* As `git init --bare` makes it, without templates. */
@@ -113,7 +141,7 @@ static bool make_repo(const struct errand *e, struct err *err)
         buf_adds(&text, "[extensions]\n\tobjectformat = sha256\n");
     return fs_write_plain(AT_FDCWD, config, text.ptr, text.len, 0644, err) &&
            fs_write_plain(AT_FDCWD, head, "ref: refs/heads/main\n", 21, 0644, err) &&
-           write_alternates(e, err);
+           write_alternates(e, err) && copy_shallow(e, err);
 }
 
 static bool remove_below(const char *dir, const char *name, struct err *err)
@@ -227,7 +255,7 @@ static bool go(struct errand *e, struct err *err)
     if (!broker_of_call(&e->act, e->c->request, err) ||
         !account_of_boxes(&e->boxes.account, e->c->config, err) || !wt_recover(dir, err) ||
         !wt_load(&e->tree, dir, err) || !check_remote(e, err) ||
-        (e->act.kind == BROKER_PUSH && !harvest(e, err)) || !make_place(e, err) || !run(&r, e, err))
+        (e->act.kind == BROKER_PUSH && (!harvest(e, err) || !check_lfs(e, err))) || !make_place(e, err) || !run(&r, e, err))
         return false;
     if (r.status == CARRY_NOT_DONE) {
         buf_rtrim(&r.errout);

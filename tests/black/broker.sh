@@ -169,6 +169,19 @@ check_has 'it works' '^status 0$' "$WORLD/own"
 check_has 'and git knows' '^## topic\.\.\.origin/topic$' "$WORLD/own"
 check_equal 'at the remote' better "$(git -C "$WORLD/srv/app.git" log -1 --format=%s topic)"
 
+# ---- files of Git LFS, whose content no push of commits takes along ----
+start lfs -- 'printf "*.bin filter=lfs diff=lfs merge=lfs -text\n" >.gitattributes
+printf "version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 3\n" 1 >big.bin; git add -A; git commit -qm lfs
+git push origin HEAD:fix/lfs; git rm -q big.bin; git commit -qm without; git push origin HEAD:fix/lfs'
+until_true 60 has_pending || die 'the push is not asked'
+headgate gate approve "$(pending)" >/dev/null
+until_true 60 has_pending || die 'the second push is not asked'
+check_equal 'content is not left behind' '' "$(at_remote fix/lfs)"
+headgate gate approve "$(pending)" >/dev/null
+done_as lfs
+check_has 'and the agent is told' 'big.bin is a file of Git LFS' "$WORLD/lfs"
+check_equal 'control: without such a file it is pushed' without "$(git -C "$WORLD/srv/app.git" log -1 --format=%s fix/lfs)"
+
 # ---- fetch, by a rule ----
 git clone -q "$WORLD/srv/app.git" "$WORLD/other"
 (cd "$WORLD/other" && git checkout -q main && echo more >>README && git commit -qam 'From elsewhere' && git push -q origin main &&
