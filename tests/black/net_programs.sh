@@ -4,9 +4,10 @@
 # is not installed is named and passed over. Addresses of the loopback are the box's own and never asked for by
 # proxy; each script clears that list, since here the servers lie there.
 . "$(dirname "$0")/../lib.sh"
-for program in curl python3 openssl git ssh /usr/sbin/sshd; do
+for program in curl python3 openssl git ssh; do
     command -v $program >/dev/null || skip "$program is not installed"
 done
+python3 -c 'import paramiko' 2>/dev/null || skip 'python3-paramiko is not installed'
 
 make_repo "$WORLD/repo"
 mkdir -p "$WORLD/www/files" "$WORLD/git"
@@ -119,35 +120,52 @@ PY
 python3 "$WORLD/serve.py" "$WORLD" >"$WORLD/serve.log" 2>&1 &
 BACKGROUND="$BACKGROUND $!"
 
-# An ssh server of whoever runs this, for one key.
-start_sshd() {
-    mkdir -m 755 "$WORLD/ssh"
-    ssh-keygen -q -t ed25519 -N '' -C host -f "$WORLD/ssh/host"
-    ssh-keygen -q -t ed25519 -N '' -C agent -f "$WORLD/ssh/agent"
-    cp "$WORLD/ssh/agent.pub" "$WORLD/ssh/allowed"
-    [ "$(id -u)" != 0 ] || mkdir -p /run/sshd
-    for port in 22022 22122 22222 22322 22422; do
-        cat >"$WORLD/ssh/config" <<CONFIG
-ListenAddress 127.0.0.1:$port
-HostKey $WORLD/ssh/host
-PidFile none
-AuthorizedKeysFile $WORLD/ssh/allowed
-StrictModes no
-UsePAM no
-PermitRootLogin yes
-PasswordAuthentication no
-CONFIG
-        /usr/sbin/sshd -D -e -f "$WORLD/ssh/config" 2>"$WORLD/ssh/log" &
-        sshd=$!
-        if until_true 10 sshd_settled && kill -0 $sshd 2>/dev/null; then
-            BACKGROUND="$BACKGROUND $sshd"
-            return 0
-        fi
-    done
-    die "no sshd: $(cat "$WORLD/ssh/log")"
-}
-sshd_settled() { grep -Eq 'Server listening|Address already in use|fatal|error' "$WORLD/ssh/log"; }
-start_sshd
+# An ssh server for one key, which runs what it is asked to as whoever runs this. (sshd would be a daemon of the machine.)
+mkdir -m 755 "$WORLD/ssh"
+ssh-keygen -q -t ed25519 -N '' -C host -f "$WORLD/ssh/host"
+ssh-keygen -q -t ed25519 -N '' -C agent -f "$WORLD/ssh/agent"
+cat >"$WORLD/sshd.py" <<'PY'
+import os, paramiko, socket, subprocess, sys, threading
+world = sys.argv[1]
+host = paramiko.Ed25519Key.from_private_key_file(world + "/ssh/host")
+agent = paramiko.Ed25519Key.from_private_key_file(world + "/ssh/agent")
+class Server(paramiko.ServerInterface):
+    def get_allowed_auths(self, name):
+        return "publickey"
+    def check_auth_publickey(self, name, key):
+        return paramiko.AUTH_SUCCESSFUL if key == agent else paramiko.AUTH_FAILED
+    def check_channel_request(self, kind, number):
+        return paramiko.OPEN_SUCCEEDED if kind == "session" else paramiko.OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
+    def check_channel_exec_request(self, channel, command):
+        threading.Thread(target=run, args=(channel, command), daemon=True).start()
+        return True
+def feed(channel, process):
+    while (data := channel.recv(65536)):
+        process.stdin.write(data)
+        process.stdin.flush()
+    process.stdin.close()
+def run(channel, command):
+    process = subprocess.Popen(["sh", "-c", command.decode()], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    threading.Thread(target=feed, args=(channel, process), daemon=True).start()
+    while (data := process.stdout.read1(65536)):
+        channel.sendall(data)
+    channel.send_exit_status(process.wait())
+    channel.close()
+sock = socket.create_server(("127.0.0.1", 0), backlog=16)
+with open(world + "/ssh/port.new", "w") as out:
+    out.write(str(sock.getsockname()[1]))
+os.rename(world + "/ssh/port.new", world + "/ssh/port")
+kept = []
+while True:
+    transport = paramiko.Transport(sock.accept()[0])
+    transport.add_server_key(host)
+    transport.start_server(threading.Event(), Server())
+    kept.append(transport)
+PY
+python3 "$WORLD/sshd.py" "$WORLD" >"$WORLD/ssh/log" 2>&1 &
+BACKGROUND="$BACKGROUND $!"
+until_true 20 test -s "$WORLD/ssh/port" || die "no ssh server: $(cat "$WORLD/ssh/log")"
+port=$(cat "$WORLD/ssh/port")
 until_true 20 test -s "$WORLD/https.port" || die "the server did not start: $(cat "$WORLD/serve.log")"
 http=$(cat "$WORLD/http.port") https=$(cat "$WORLD/https.port")
 
