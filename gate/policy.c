@@ -94,6 +94,8 @@ struct bench {
     const struct rule_subject *subject;
     struct judgement *ret;
     const struct rule *excuse; /* the rule that excused a finding of the floor */
+    /* A program that a rule names but does not cover, and why. */
+    const char *faulty, *fault;
 };
 
 /* The longest beginning of text that fits into max_bytes without cutting a character. */
@@ -201,13 +203,18 @@ static bool ask_finding(void *arg, const struct floor_finding *f)
     return false;
 }
 
-static const struct rule *rule_for_command(const struct bench *b, const struct strv *argv)
+static const struct rule *rule_for_command(struct bench *b, const struct strv *argv)
 {
     for (size_t i = 0; i < b->policy->n_rules; i++) {
         const struct rule *r = &b->policy->rules[i];
-        if (r->effect == RULE_ALLOW && rule_is_for(r, b->subject->call) &&
-            rule_covers_command(r, b->subject, argv))
+        if (r->effect != RULE_ALLOW || !rule_is_for(r, b->subject->call) ||
+            !rule_names_command(r, argv))
+            continue;
+        const char *fault = rule_program_fault(b->subject, argv->v[0]);
+        if (!fault)
             return r;
+        b->faulty = argv->v[0];
+        b->fault = fault;
     }
     return NULL;
 }
@@ -252,7 +259,7 @@ static bool is_all_for_broker(const struct bench *b)
 }
 
 /* The rule that allows the whole call, or the last of several that do together. */
-static const struct rule *find_allowing(const struct bench *b)
+static const struct rule *find_allowing(struct bench *b)
 {
     const struct rule *rule = rule_for_tool(b);
     if (rule)
@@ -356,7 +363,9 @@ static void judge(struct bench *b)
     } else if (passes) {
         settle(b, VERDICT_ALLOW, "ladder", NULL, "%s passes at '%s'", b->subject->call->tool, rung);
     } else {
-        settle(b, VERDICT_ASK, "ladder", NULL, "%s is asked at '%s'", b->subject->call->tool, rung);
+        settle(b, VERDICT_ASK, "ladder", NULL, "%s is asked at '%s'%s%s%s%s", b->subject->call->tool, rung,
+               b->fault ? ": the program '" : "", b->fault ? b->faulty : "", b->fault ? "' " : "",
+               b->fault ? b->fault : "");
     }
 }
 

@@ -195,7 +195,9 @@ as s1 reviewer shell make other" >/dev/null 2>&1
 run=$(last_run)
 until_true 20 has_pending || die 'the planted program was not asked'
 check_equal 'before, the rule covers it' rule "$(headgate gate ls --all --json "$run" | jq -r '.calls[0].why')"
-check_equal 'planted, it is asked' 2 "$(headgate gate ls --all --json "$run" | jq '.calls | length')"
+headgate gate show "$(pending)" >"$WORLD/planted"
+check_has 'planted, it is asked and why' "the program 'make' lies in a folder of PATH that the agent can write" "$WORLD/planted"
+check_equal 'before and after' 2 "$(headgate gate ls --all --json "$run" | jq '.calls | length')"
 headgate gate approve --all >/dev/null
 until_true 20 has_pending || die 'the subagent was not asked'
 check_status 0 'proposals for a subagent' headgate gate rule add --from "$(pending)"
