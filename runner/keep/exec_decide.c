@@ -43,7 +43,7 @@ static int look_at(struct look *k, struct exec_gate *g)
     const struct exec_notice *n = &k->notice;
     if (!open_root(g, n->tid))
         return EACCES;
-    const struct exec_place place = {g->root_fd, n->tid, n->dirfd};
+    const struct exec_place place = {g->root_fd, n->tid, n->dirfd, &g->heads};
     int why = exec_args_read(&k->args, n->tid, n->path, n->argv);
     if (!why)
         why = exec_image_of(&k->image, &place, &k->args, n->flags);
@@ -111,7 +111,7 @@ bool exec_gate_looks_at_origin(const struct exec_gate *g)
 
 static void find_standing(struct exec_gate *g, struct look *k)
 {
-    const struct exec_place place = {g->root_fd, k->notice.tid, k->notice.dirfd};
+    const struct exec_place place = {g->root_fd, k->notice.tid, k->notice.dirfd, &g->heads};
     if (!exec_gate_looks_at_origin(g))
         return;
     exec_origin_of(&k->origin, &g->family, k->notice.tid);

@@ -225,6 +225,7 @@ bool exec_gate_listen(struct exec_gate *g, pid_t init_pid, const struct box_msg 
     snprintf(g->layer.mechanism, sizeof g->layer.mechanism, "%s, seccomp listener%s",
              exec_policy_name(g->config->exec), msg->status ? "" : " (interruptible)");
     g->keeps_waiting = msg->status == 1;
+    exec_notice_take_turns(msg->fd);
     set_layer(g);
     if (!g->is_verified && g->config->is_exec_required)
         return err_set(err, ERR_LAYER, "execs cannot be gated: %s", g->layer.reason);

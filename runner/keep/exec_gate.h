@@ -46,6 +46,7 @@ struct exec_gate {
     struct exec_family family;
     struct exec_calls calls;
     struct exec_pins pins;
+    struct exec_heads heads;
     struct exec_trace trace;
     struct exec_put_off *put_off;
     size_t n_put_off;

@@ -72,6 +72,26 @@ static bool is_native_binary(const char *head)
     return memcmp(elf.e_ident, ELFMAG, SELFMAG) == 0 && elf.e_machine == machine;
 }
 
+static bool is_known_binary(const struct exec_heads *heads, const struct stat *st)
+{
+    if (!heads)
+        return false;
+    size_t i = (size_t)st->st_ino % EXEC_HEADS;
+    return heads->all[i].ino == st->st_ino && heads->all[i].dev == st->st_dev &&
+           heads->all[i].changed.tv_sec == st->st_ctim.tv_sec &&
+           heads->all[i].changed.tv_nsec == st->st_ctim.tv_nsec;
+}
+
+static void remember_binary(struct exec_heads *heads, const struct stat *st)
+{
+    if (!heads)
+        return;
+    size_t i = (size_t)st->st_ino % EXEC_HEADS;
+    heads->all[i].dev = st->st_dev;
+    heads->all[i].ino = st->st_ino;
+    heads->all[i].changed = st->st_ctim;
+}
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
@@ -182,6 +202,15 @@ static void settle(struct chase *c, const struct stat *st)
     digest_bytes(c->image.args_digest, c->argv.ptr, c->argv.len);
 }
 
+/* A native binary is the end of the way. */
+static void settle_binary(struct chase *c, const struct exec_place *place, const struct stat *st,
+                          const char *found)
+{
+    if (is_loader(found))
+        add_loaded(c, place);
+    settle(c, st);
+}
+
 /* One file: settled when it is a binary, else on to its interpreter. *ret_next: its path, or NULL
  * at the end. */
 static int follow(struct chase *c, const struct exec_place *place, int fd, char **ret_next)
@@ -196,15 +225,18 @@ static int follow(struct chase *c, const struct exec_place *place, int fd, char 
     exec_content_add(&c->image.content, fd);
     if (c->image.names.n == 0)
         c->image.is_fixed = c->image.content.n == 0;
-    size_t n = c->image.names.n;
     add_found_name(&c->image.names, fd);
+    const char *found = c->image.names.v[c->image.names.n - 1];
+    if (is_known_binary(place->heads, &st)) {
+        settle_binary(c, place, &st, found);
+        return 0;
+    }
     int why = read_head(head, fd);
     if (why)
         return why;
     if (is_native_binary(head)) {
-        if (n < c->image.names.n && is_loader(c->image.names.v[n]))
-            add_loaded(c, place);
-        settle(c, &st);
+        remember_binary(place->heads, &st);
+        settle_binary(c, place, &st, found);
     } else if (read_shebang(head, ret_next, &argument)) {
         put_interpreter(c, *ret_next, argument);
         auto_free_(&argument);
@@ -225,7 +257,7 @@ int exec_image_of(struct exec_image *ret, const struct exec_place *place,
 {
     __attribute__((cleanup(chase_done))) struct chase c = {.image = EXEC_IMAGE_INIT,
                                                            .argv = BUF_INIT};
-    const struct exec_place from_cwd = {place->root_fd, place->tid, AT_FDCWD};
+    const struct exec_place from_cwd = {place->root_fd, place->tid, AT_FDCWD, place->heads};
     AUTO_FD int fd = exec_resolve(place, args->path, flags);
     if (fd < 0)
         return errno;

@@ -10,11 +10,23 @@
 #define KEEP_EXEC_IMAGE_H
 
 #include <stdbool.h>
+#include <time.h>
 #include "runner/base/digest.h"
 #include "runner/base/strv.h"
 #include "runner/keep/exec_args.h"
 #include "runner/keep/exec_content.h"
 #include "runner/keep/exec_resolve.h"
+
+/* Files that were seen to be native binaries, while they do not change; zeroes: none yet. Most execs are of
+ * a few programs. */
+enum { EXEC_HEADS = 256 };
+struct exec_heads {
+    struct {
+        dev_t dev;
+        ino_t ino;
+        struct timespec changed;
+    } all[EXEC_HEADS];
+};
 
 struct exec_image {
     /* Programs by name: as found, as called, then interpreters or what the loader loads. */

@@ -8,7 +8,17 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
+/* Newer than the headers of Debian 12 (linux/seccomp.h). */
+#define NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+#define NOTIF_SYNC_WAKE_UP 1UL
+
 enum { NOTICE_BYTES = 512 }; /* a newer kernel's notification is longer than ours */
+
+void exec_notice_take_turns(int listener_fd)
+{
+    /* An older kernel wakes it as ever. */
+    ioctl(listener_fd, NOTIF_SET_FLAGS, NOTIF_SYNC_WAKE_UP);
+}
 
 bool exec_notice_take(struct exec_notice *ret, int listener_fd)
 {

@@ -19,6 +19,9 @@ struct exec_notice {
     uint64_t path, argv;
 };
 
+/* Let a caller that was answered run at once on this CPU, where the kernel can (Linux 6.6): keeper and
+ * caller take turns anyway. */
+void exec_notice_take_turns(int listener_fd);
 /* False: none is there. Never waits, as there is one reader. */
 bool exec_notice_take(struct exec_notice *ret, int listener_fd);
 bool exec_notice_lives(const struct exec_notice *n, int listener_fd);

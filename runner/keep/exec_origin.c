@@ -1,57 +1,39 @@
 #include "runner/keep/exec_origin.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
+#include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "runner/keep/procfs.h"
 
-enum { ORIGIN_DEPTH_MAX = 64, ORIGIN_STAT_BYTES = 4096, ORIGIN_PLACES = 1024 };
+enum { ORIGIN_DEPTH_MAX = 64, ORIGIN_STATUS_BYTES = 4096, ORIGIN_PLACES = 1024 };
 
 struct process {
     pid_t pid, parent;
     uint64_t start_ticks;
 };
 
-/* proc_pid_stat(5): the name in brackets may hold anything, so the fields are counted behind it. */
 static bool process_of(struct process *ret, pid_t pid)
 {
-    char path[64];
-    AUTO_BUF struct buf text = BUF_INIT;
-    struct err err = ERR_INIT;
-    int parent = 0;
-    uint64_t start = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (!fs_read_file(&text, AT_FDCWD, path, ORIGIN_STAT_BYTES, &err))
+    struct procfs_stat stat;
+    if (!procfs_stat_of(&stat, pid))
         return false;
-    const char *at = strrchr(text.ptr, ')');
-    if (!at || sscanf(at,
-                      ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-                      "%*d %" SCNu64,
-                      &parent, &start) != 2)
-        return false;
-    *ret = (struct process){.pid = pid, .parent = parent, .start_ticks = start};
+    *ret = (struct process){.pid = pid, .parent = stat.parent, .start_ticks = stat.start_ticks};
     return true;
 }
 
 static pid_t group_of(pid_t tid)
 {
-    char path[64];
-    AUTO_BUF struct buf text = BUF_INIT;
-    struct err err = ERR_INIT;
-    int group = tid;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
-    if (fs_read_file(&text, AT_FDCWD, path, ORIGIN_STAT_BYTES, &err)) {
-        const char *line = strstr(text.ptr, "\nTgid:");
-        if (line)
-            sscanf(line, "\nTgid: %d", &group);
-    }
-    return group;
+    char text[ORIGIN_STATUS_BYTES];
+    if (procfs_read(text, sizeof text, tid, "status") <= 0)
+        return tid;
+    const char *line = strstr(text, "\nTgid:");
+    return line ? (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10) : tid;
 }
 
 static void add_program(struct strv *names, pid_t pid)
@@ -84,6 +66,8 @@ static const struct exec_begun *find_begun(const struct exec_family *f, const st
 static bool lives(const struct exec_begun *b)
 {
     struct process p;
+    if (kill(b->pid, 0) != 0 && errno == ESRCH) /* most have ended: no need to read on */
+        return false;
     return process_of(&p, b->pid) && p.start_ticks == b->start_ticks;
 }
 

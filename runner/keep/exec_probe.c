@@ -130,7 +130,7 @@ static void answer(struct trial *t)
         snprintf(root, sizeof root, "/proc/%d/root", (int)n.tid);
         t->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     }
-    const struct exec_place place = {t->root_fd, n.tid, n.dirfd};
+    const struct exec_place place = {t->root_fd, n.tid, n.dirfd, NULL};
     int why = exec_args_read(&args, n.tid, n.path, n.argv);
     if (!why)
         why = exec_image_of(&image, &place, &args, n.flags);

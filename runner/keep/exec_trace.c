@@ -1,7 +1,6 @@
 #include "runner/keep/exec_trace.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +9,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "runner/keep/procfs.h"
+
+enum { EXEC_USUAL_BYTES = 4096 }; /* of arguments */
 
 static void let_go(pid_t pid, int signal_number)
 {
@@ -96,14 +97,13 @@ static bool is_executable_of(const struct exec_image *image, pid_t pid)
 
 static bool has_arguments_of(const struct exec_image *image, pid_t pid)
 {
-    char path[64], digest[DIGEST_HEX_SIZE];
-    AUTO_BUF struct buf text = BUF_INIT;
-    struct err err = ERR_INIT;
-    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-    if (!fs_read_file(&text, AT_FDCWD, path, image->args_bytes, &err) ||
-        text.len != image->args_bytes)
+    char digest[DIGEST_HEX_SIZE], usual[EXEC_USUAL_BYTES];
+    size_t size = image->args_bytes + 2; /* room for one more, which would be one too many */
+    AUTO_FREE char *large = size > sizeof usual ? xmalloc(size) : NULL;
+    char *text = large ? large : usual;
+    if (procfs_read(text, size, pid, "cmdline") != (ssize_t)image->args_bytes)
         return false;
-    digest_bytes(digest, text.ptr, text.len);
+    digest_bytes(digest, text, image->args_bytes);
     return strcmp(digest, image->args_digest) == 0;
 }
 

@@ -8,9 +8,10 @@
 #include <unistd.h>
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "runner/keep/procfs.h"
 #include "runner/keep/tree.h"
 
-enum { FREEZE_ROUNDS = 32, FREEZE_PROCESSES = 65536, FREEZE_STAT_BYTES = 4096 };
+enum { FREEZE_ROUNDS = 32, FREEZE_PROCESSES = 65536 };
 
 /* cgroup version 2; the older freezer is a hierarchy of its own, which boxes are not in. */
 static bool set_group(const struct freeze *f, bool frozen)
@@ -27,14 +28,8 @@ static bool set_group(const struct freeze *f, bool frozen)
 /* Stopped already, by whomever, or over. */
 static bool stands_still(pid_t pid)
 {
-    char path[64];
-    AUTO_BUF struct buf text = BUF_INIT;
-    struct err gone = ERR_INIT;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (!fs_read_file(&text, AT_FDCWD, path, FREEZE_STAT_BYTES, &gone))
-        return true;
-    const char *name_end = strrchr(text.ptr, ')');
-    return !name_end || strchr("TZXx", name_end[2]) != NULL;
+    struct procfs_stat stat;
+    return !procfs_stat_of(&stat, pid) || strchr("TZXx", stat.state) != NULL;
 }
 
 static bool was_stopped(const struct freeze *f, pid_t pid)
