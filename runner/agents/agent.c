@@ -16,15 +16,22 @@ const struct agent *agent_find(const char *name)
     return NULL;
 }
 
+const struct agent *agent_kind(const char *name)
+{
+    const struct agent *built_in = agent_find(name);
+    return built_in ? built_in : &agent_custom;
+}
+
 char *agent_program_path(const struct agent *agent, const struct strv *env)
 {
     return agent->program ? program_find(agent->program, env) : NULL;
 }
 
-static bool find_configured(const struct agent **ret, const char *name, struct err *err)
+static bool find_configured(const struct agent **ret, struct agent *own, const char *name,
+                            const struct config *config, struct err *err)
 {
-    const struct agent *found = agent_find(name);
-    if (!found || !found->program)
+    const struct agent *found;
+    if (!agent_named(&found, own, name, config) || !found->program)
         return err_set(err, ERR_USAGE,
                        "agent.default names '%s', which is not a known agent; 'headgate agent ls' "
                        "lists them",
@@ -33,12 +40,12 @@ static bool find_configured(const struct agent **ret, const char *name, struct e
     return true;
 }
 
-bool agent_default(const struct agent **ret, const struct config *config, const struct strv *env,
+bool agent_default(const struct agent **ret, struct agent *own, const struct config *config, const struct strv *env,
                    struct err *err)
 {
     const char *configured = config_str(config, "agent.default", NULL);
     if (configured)
-        return find_configured(ret, configured, err);
+        return find_configured(ret, own, configured, config, err);
 
     AUTO_BUF struct buf installed = BUF_INIT;
     AUTO_BUF struct buf known = BUF_INIT;

@@ -39,6 +39,8 @@ struct agent {
     const char *title;         /* "Claude Code" */
     const char *program;       /* looked up in the person's PATH; NULL: none (command) */
     const char *tested;        /* version that was tested, NULL */
+    const char *gated;         /* how its calls reach the gate: sentences for `agent check` */
+    const char *gaps;          /* what is not covered, said plainly; NULL: nothing that is known */
     const char *output;        /* "lines", "claude", "codex", "gemini" or "opencode": how a keeper finds the last line to show */
     const char *const *needs_env; /* credentials that are passed when set, NULL-terminated */
     const char *const *needs_hosts; /* listed when credentials are passed, NULL-terminated; NULL: none */
@@ -58,11 +60,19 @@ struct agent {
 
 /* NULL-terminated, the command adapter last. */
 extern const struct agent *const agents[];
+/* A built-in one, or NULL. */
 const struct agent *agent_find(const char *name);
+/* The same for an attempt that was made with it: the person's own are one kind. */
+const struct agent *agent_kind(const char *name);
+/* A built-in one, or the person's own of the configuration. own: memory for the latter; its texts are those of name and config.
+ * False: there is none. */
+bool agent_named(const struct agent **ret, struct agent *own, const char *name, const struct config *config) WARN_UNUSED;
+/* Letters, digits, `-` and `_`. */
+bool agent_name_is_valid(const char *name);
 /* Absolute path of the agent's program in PATH of env, allocated; NULL when not installed. */
 char *agent_program_path(const struct agent *agent, const struct strv *env);
 /* The agent of a run that names none: `agent.default`, else the only one installed, else an error that names them. */
-bool agent_default(const struct agent **ret, const struct config *config, const struct strv *env, struct err *err) WARN_UNUSED;
+bool agent_default(const struct agent **ret, struct agent *own, const struct config *config, const struct strv *env, struct err *err) WARN_UNUSED;
 /* Turn one line of an agent's output into a short line for a person, or nothing (false). Pure; not sanitised. */
 bool agent_output_line(struct buf *out, const char *output_kind, const char *line, size_t len);
 

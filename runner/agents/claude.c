@@ -198,6 +198,9 @@ const struct agent agent_claude = {
     .title = "Claude Code",
     .program = "claude",
     .tested = "2.1.332",
+    .gated = "Its hook PreToolUse, in managed settings that are read-only in the box; a hook that fails, is killed "
+             "or times out blocks the call. Subagents are told by id and type.",
+    .gaps = "Files that a prompt names by @path are read without a call.",
     .output = "claude",
     .needs_env = credentials,
     .needs_hosts = hosts,

@@ -246,6 +246,11 @@ const struct agent agent_codex = {
     .title = "Codex",
     .program = "codex",
     .tested = "0.171.0",
+    .gated = "Headless: headgate-drive is the client of its app-server, without whose yes no command and no patch "
+             "runs; a managed hook carries your words to the model. Nothing begins unless that hook is in force. "
+             "Subagents are told by id.",
+    .gaps = "With -i the hook stands alone, and Codex runs a call whose hook is killed from inside the box "
+             "(--exec match asks then). view_image, spawn_agent and plans are asked by the hook alone.",
     .output = "codex",
     .needs_env = credentials,
     .needs_hosts = hosts,

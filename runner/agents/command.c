@@ -28,6 +28,9 @@ static const struct agent_form helpers[] = {{{"%k", "%*", NULL}}, {{NULL}}};
 const struct agent agent_command = {
     .name = "command",
     .title = "a command of your own",
+    .gated = "By what it asks with headgate-hook or headgate-mcp, by the exec gate and by the proxy; the box "
+             "contains the rest.",
+    .gaps = "Whatever it does not ask.",
     .output = "lines",
     .needs_env = no_env,
     .exec_calls = calls,

@@ -152,6 +152,9 @@ const struct agent agent_gemini = {
     .title = "Gemini CLI",
     .program = "gemini",
     .tested = "0.61.0",
+    .gated = "Code that is loaded into its process takes the place of its hook: there is no program to kill, and "
+             "whatever fails is a denial. The settings are read-only, a project's own .gemini is covered.",
+    .gaps = "Subagents are asked like the parent, whom their calls cannot be told from.",
     .output = "gemini",
     .needs_env = credentials,
     .needs_hosts = hosts,

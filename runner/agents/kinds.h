@@ -11,5 +11,7 @@ extern const struct agent agent_codex;
 extern const struct agent agent_gemini;
 extern const struct agent agent_opencode;
 extern const struct agent agent_command;
+/* Of all agents that the person has added: what does not depend on which it is. */
+extern const struct agent agent_custom;
 
 #endif

@@ -153,6 +153,9 @@ const struct agent agent_opencode = {
     .title = "OpenCode",
     .program = "opencode",
     .tested = "1.18.33",
+    .gated = "A plugin in its process, which alone gives the model tools: where it is not loaded there are none. A "
+             "project's own .opencode and opencode.json are covered. Subagents are told by id, type and depth.",
+    .gaps = "A program in the box that runs under the same account can speak to OpenCode's own server.",
     .output = "opencode",
     .needs_env = credentials,
     .needs_hosts = hosts,

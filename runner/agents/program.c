@@ -1,6 +1,7 @@
 #include "runner/agents/program.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,6 +49,23 @@ static bool is_system_path(const char *path)
     return false;
 }
 
+/* The folder of the Node package that a script belongs to: beside it or up to two above. A home is never one, whatever lies
+ * in it. Allocated, NULL: none. */
+static char *package_of(const char *script, const char *home)
+{
+    enum { LEVELS = 3 };
+    AUTO_FREE char *folder = fs_dirname(script);
+    for (int i = 0; i < LEVELS && strcmp(folder, "/") != 0 && (!home || strcmp(folder, home) != 0); i++) {
+        AUTO_FREE char *manifest = fs_join(folder, "package.json");
+        if (fs_exists(manifest))
+            return steal_ptr(&folder);
+        char *above = fs_dirname(folder);
+        free(folder);
+        folder = above;
+    }
+    return NULL;
+}
+
 char *program_show(struct box_spec *spec, const char *path, struct err *err)
 {
     AUTO_FREE char *real = fs_realpath(path, err);
@@ -55,13 +73,8 @@ char *program_show(struct box_spec *spec, const char *path, struct err *err)
         return NULL;
     if (is_system_path(real))
         return steal_ptr(&real);
-    if (is_native(real)) {
-        box_spec_bind(spec, real, real, 0);
-        return steal_ptr(&real);
-    }
-    AUTO_FREE char *folder = fs_dirname(real);
-    AUTO_FREE char *package = fs_dirname(folder);
-    const char *shown = strcmp(package, "/") == 0 ? folder : package;
+    AUTO_FREE char *package = is_native(real) ? NULL : package_of(real, spec->home_inside);
+    const char *shown = package ? package : real;
     box_spec_bind(spec, shown, shown, 0);
     return steal_ptr(&real);
 }

@@ -211,8 +211,8 @@ static void pass_environment(struct box_spec *spec, const struct boxes *b)
 
 static void cover_settings_of(struct box_spec *spec, const struct boxes *b, const char *folder)
 {
-    const struct agent *agent = agent_find(b->spec->agent);
-    for (size_t i = 0; agent && agent->project_settings && agent->project_settings[i]; i++)
+    const struct agent *agent = agent_kind(b->spec->agent);
+    for (size_t i = 0; agent->project_settings && agent->project_settings[i]; i++)
         strv_pushf(&spec->masks, "%s/%s%s%s", b->tree->tree, folder, *folder ? "/" : "", agent->project_settings[i]);
 }
 
@@ -228,9 +228,9 @@ static void keep_covered(struct buf *script, const struct agent *agent)
 /* In every folder from the top of the worktree to where the agent starts. */
 static void cover_settings(struct box_spec *spec, const struct boxes *b, struct buf *setup)
 {
-    const struct agent *agent = agent_find(b->spec->agent);
+    const struct agent *agent = agent_kind(b->spec->agent);
     const char *subdir = b->spec->subdir;
-    if (!agent || !agent->project_settings)
+    if (!agent->project_settings)
         return;
     cover_settings_of(spec, b, "");
     for (const char *end = subdir; *end; end += *end == '/') {
@@ -259,10 +259,7 @@ static void put_setup_first(struct box_spec *spec, const struct boxes *b)
 
 static bool add_agent(struct box_spec *spec, const struct boxes *b, struct err *err)
 {
-    const struct agent *agent = agent_find(b->spec->agent);
-    if (!agent)
-        return err_set(err, ERR_USAGE, "'%s' is not a known agent; 'headgate agent ls' lists them",
-                       b->spec->agent);
+    const struct agent *agent = agent_kind(b->spec->agent);
     AUTO_FREE char *home = fs_join(b->tree->dir, "home");
     const struct agent_start start = {
         .attempt = b->spec->id,

@@ -58,18 +58,18 @@ static json_t *forms_json(const struct boxes *b, const struct agent_form *forms)
 
 json_t *exec_forms_calls(const struct boxes *b)
 {
-    const struct agent *agent = agent_find(b->spec->agent);
-    return forms_json(b, agent ? agent->exec_calls : NULL);
+    const struct agent *agent = agent_kind(b->spec->agent);
+    return forms_json(b, agent->exec_calls);
 }
 
 json_t *exec_forms_helpers(const struct boxes *b)
 {
-    const struct agent *agent = agent_find(b->spec->agent);
-    return forms_json(b, agent ? agent->exec_helpers : NULL);
+    const struct agent *agent = agent_kind(b->spec->agent);
+    return forms_json(b, agent->exec_helpers);
 }
 
 json_t *exec_forms_selves(const struct boxes *b)
 {
-    const struct agent *agent = agent_find(b->spec->agent);
-    return forms_json(b, agent ? agent->exec_selves : NULL);
+    const struct agent *agent = agent_kind(b->spec->agent);
+    return forms_json(b, agent->exec_selves);
 }

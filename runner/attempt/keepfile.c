@@ -87,7 +87,7 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
                     struct err *err)
 {
     const struct attempt_spec *s = b->spec;
-    const struct agent *agent = agent_find(s->agent);
+    const struct agent *agent = agent_kind(s->agent);
     AUTO_FREE char *socket = paths_keeper_socket(b->paths, s->id);
     AUTO_FREE char *gate = paths_gate_socket(b->paths, s->id);
     AUTO_JSON json_t *j = json_object();
@@ -105,7 +105,7 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
     jx_set_str(j, "worktree", b->tree->tree);
     jx_set_str(j, "home", boxes_home(b));
     jx_set_str(j, "path", strv_env_get(&box->env, "PATH"));
-    jx_set_str(j, "output", agent ? agent->output : "lines");
+    jx_set_str(j, "output", agent->output);
     jx_set(j, "limits", limits_json(b, box));
     jx_set_int(j, "grace_ms", config_int(b->config, "run.grace", DEFAULT_GRACE_MS));
     jx_set_int(j, "deadline_ms",

@@ -1,28 +1,70 @@
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "runner/agents/agent.h"
+#include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/base/paths.h"
 #include "runner/base/text.h"
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/out.h"
 
-enum { VERSION_TIMEOUT_MS = 30 * 1000, VERSION_BYTES = 64 * 1024 };
+enum { VERSION_TIMEOUT_MS = 30 * 1000, VERSION_BYTES = 64 * 1024, GIT_TIMEOUT_MS = 30 * 1000 };
 
-static json_t *agent_rows(const struct strv *env)
+/* The configuration, for those who need no state. */
+static bool load(struct config **ret, struct paths *paths, struct err *err)
+{
+    paths_init_config(paths);
+    return config_load(ret, paths, err);
+}
+
+static json_t *row_of(const struct agent *agent, const struct strv *env)
+{
+    AUTO_FREE char *path = agent->program ? agent_program_path(agent, env) : NULL;
+    json_t *row = json_object();
+    jx_set_str(row, "name", agent->name);
+    jx_set_str(row, "title", agent->title);
+    jx_set_str(row, "tested", agent->tested);
+    jx_set_str(row, "path", path);
+    jx_set_str(row, "gated", agent->gated);
+    jx_set_str(row, "gaps", agent->gaps);
+    return row;
+}
+
+struct own_rows {
+    json_t *rows;
+    const struct strv *env;
+    const struct config *config;
+};
+
+/* agent.NAME.program */
+static void add_own(const char *key, const char *value, void *arg)
+{
+    static const char head[] = "agent.", tail[] = ".program";
+    struct own_rows *own = arg;
+    size_t len = strlen(key);
+    const struct agent *agent;
+    struct agent memory;
+    (void)value;
+    if (len <= sizeof(head) + sizeof(tail) - 2 || strncmp(key, head, sizeof(head) - 1) != 0 ||
+        strcmp(key + len - (sizeof(tail) - 1), tail) != 0)
+        return;
+    AUTO_FREE char *name = xstrndup(key + sizeof(head) - 1, len - (sizeof(head) + sizeof(tail) - 2));
+    if (!agent_find(name) && agent_named(&agent, &memory, name, own->config))
+        json_array_append_new(own->rows, row_of(agent, own->env));
+}
+
+static json_t *agent_rows(const struct strv *env, const struct config *config)
 {
     json_t *rows = json_array();
-    for (size_t i = 0; agents[i]; i++) {
-        AUTO_FREE char *path = agents[i]->program ? agent_program_path(agents[i], env) : NULL;
-        json_t *row = json_object();
-        jx_set_str(row, "name", agents[i]->name);
-        jx_set_str(row, "title", agents[i]->title);
-        jx_set_str(row, "tested", agents[i]->tested);
-        jx_set_str(row, "path", path);
-        json_array_append_new(rows, row);
-    }
+    struct own_rows own = {.rows = rows, .env = env, .config = config};
+    for (size_t i = 0; agents[i]; i++)
+        if (agents[i]->program)
+            json_array_append_new(rows, row_of(agents[i], env));
+    config_each(config, add_own, &own);
+    json_array_append_new(rows, row_of(agent_find("command"), env));
     return rows;
 }
 
@@ -34,16 +76,18 @@ static bool ls(char **argv, struct err *err)
         {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_PATHS struct paths paths = {0};
+    AUTO_CONFIG struct config *config = NULL;
     AUTO_STRV struct strv env = STRV_INIT;
     AUTO_BUF struct buf text = BUF_INIT;
     AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
     struct print p;
     size_t i;
     const json_t *row;
-    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 0, err))
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 0, err) || !load(&config, &paths, err))
         return false;
     strv_push_all(&env, environ);
-    AUTO_JSON json_t *rows = agent_rows(&env);
+    AUTO_JSON json_t *rows = agent_rows(&env, config);
     if (json)
         return out_json(rows, err);
     out_print(&p);
@@ -88,15 +132,39 @@ static bool version_of(struct buf *out, const char *path, struct err *err)
     return true;
 }
 
+static void describe(struct buf *out, const struct agent *agent, const char *path, const char *version)
+{
+    bool is_tested = agent->tested && strstr(version, agent->tested);
+    buf_addf(out, "%s: %s, %s\n  program:     %s\n  version:     %s", agent->name, agent->title, "installed", path,
+             version);
+    if (is_tested)
+        buf_adds(out, " (tested)");
+    else if (agent->tested)
+        buf_addf(out,
+                 " (tested was %s: its hooks may differ; try a harmless prompt with --ladder confirm first, or "
+                 "--exec match)",
+                 agent->tested);
+    buf_addf(out, "\n  gated:       %s\n", agent->gated);
+    if (agent->gaps)
+        buf_addf(out, "  not covered: %s\n", agent->gaps);
+}
+
 static bool check(char **argv, struct err *err)
 {
+    bool json = false;
+    const struct opt table[] = {
+        {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
+    };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_PATHS struct paths paths = {0};
+    AUTO_CONFIG struct config *config = NULL;
     AUTO_STRV struct strv env = STRV_INIT;
     AUTO_BUF struct buf version = BUF_INIT, text = BUF_INIT;
-    if (!cmd_parse_n(&args, argv, NULL, 0, 1, 1, err))
+    const struct agent *agent;
+    struct agent own;
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, 1, err) || !load(&config, &paths, err))
         return false;
-    const struct agent *agent = agent_find(args.operands.v[0]);
-    if (!agent || !agent->program)
+    if (!agent_named(&agent, &own, args.operands.v[0], config) || !agent->program)
         return err_set(err, ERR_USAGE,
                        "there is no agent '%s' to check; headgate agent ls lists them",
                        args.operands.v[0]);
@@ -107,16 +175,13 @@ static bool check(char **argv, struct err *err)
                        agent->program);
     if (!version_of(&version, path, err))
         return false;
-    buf_addf(&text, "%s: %s, version %s", agent->name, path, version.ptr);
-    bool is_tested = agent->tested && strstr(version.ptr, agent->tested);
-    if (agent->tested && !is_tested)
-        buf_addf(&text,
-                 " (tested was %s: hooks may differ, try a harmless prompt with "
-                 "--ladder confirm first)",
-                 agent->tested);
-    else if (is_tested)
-        buf_adds(&text, " (tested)");
-    buf_addch(&text, '\n');
+    if (json) {
+        AUTO_JSON json_t *row = row_of(agent, &env);
+        jx_set_str(row, "version", version.ptr);
+        jx_set_bool(row, "is_tested", agent->tested && strstr(version.ptr, agent->tested));
+        return out_json(row, err);
+    }
+    describe(&text, agent, path, version.ptr);
     return out_buf(&text, err);
 }
 
@@ -125,6 +190,102 @@ int cmd_agent_check(int argc, char **argv)
     (void)argc;
     struct err err = ERR_INIT;
     return cmd_exit(check(argv, &err), &err);
+}
+
+/* ---- the person's own ---- */
+
+/* `git config --file FILE WORDS...`: its own lock, its own quoting. */
+static bool git_config(const char *file, const char *const *words, bool may_miss, struct err *err)
+{
+    enum { NO_SUCH_KEY = 5 };
+    AUTO_STRV struct strv argv = STRV_INIT;
+    AUTO_PROC_RESULT struct proc_result result = PROC_RESULT_INIT;
+    strv_push(&argv, "git");
+    strv_push(&argv, "config");
+    strv_push(&argv, "--file");
+    strv_push(&argv, file);
+    for (size_t i = 0; words[i]; i++)
+        strv_push(&argv, words[i]);
+    const struct proc_cmd cmd = {.argv = &argv, .timeout_ms = GIT_TIMEOUT_MS};
+    if (!proc_run(&result, &cmd, err))
+        return err_prefix(err, "git config");
+    if (result.status == 0 || (may_miss && result.status == NO_SUCH_KEY))
+        return true;
+    return err_set(err, ERR_FAILED, "git config could not change %s: %s", file, result.errout.ptr);
+}
+
+/* Replace the list agent.NAME.WHAT. */
+static bool set_words(const char *file, const char *name, const char *what, const struct strv *words, size_t first,
+                      struct err *err)
+{
+    AUTO_FREE char *key = xasprintf("agent.%s.%s", name, what);
+    const char *const drop[] = {"--unset-all", key, NULL};
+    if (!git_config(file, drop, true, err))
+        return false;
+    for (size_t i = first; i < words->n; i++) {
+        const char *const add[] = {"--add", key, words->v[i], NULL};
+        if (!git_config(file, add, false, err))
+            return false;
+    }
+    return true;
+}
+
+static bool check_name(const char *name, struct err *err)
+{
+    if (!agent_name_is_valid(name))
+        return err_set(err, ERR_USAGE, "an agent's name is letters, digits, '-' and '_', at most 64");
+    if (agent_find(name) || strcmp(name, "default") == 0)
+        return err_set(err, ERR_USAGE, "'%s' is built in; choose another name", name);
+    return true;
+}
+
+static bool add(char **argv, struct err *err)
+{
+    bool interactive = false, resume = false;
+    const struct opt table[] = {
+        {'i', "interactive", OPT_FLAG, &interactive, NULL, "these are the words for its own terminal (run -i)", 0, 0},
+        {0, "resume", OPT_FLAG, &resume, NULL, "these are the words to go on where it was", 0, 0},
+    };
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_PATHS struct paths paths = {0};
+    if (!cmd_parse(&args, argv, table, ARRAY_LEN(table), err))
+        return false;
+    if (args.dashdash != 1 || args.operands.n < 2 || (interactive && resume))
+        return cmd_usage(argv[0], "a name is needed, and behind -- a program with its words ({task} in one is the task)", err);
+    const char *name = args.operands.v[0], *program = args.operands.v[1];
+    paths_init_config(&paths);
+    AUTO_FREE char *key = xasprintf("agent.%s.program", name);
+    AUTO_FREE char *folder = fs_dirname(paths.user_config);
+    const char *const set[] = {key, program, NULL};
+    return check_name(name, err) && fs_mkdirs(folder, 0700, err) && git_config(paths.user_config, set, false, err) &&
+           set_words(paths.user_config, name, interactive ? "interactive" : resume ? "resume" : "run", &args.operands, 2,
+                     err);
+}
+
+int cmd_agent_add(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(add(argv, &err), &err);
+}
+
+static bool rm(char **argv, struct err *err)
+{
+    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
+    AUTO_PATHS struct paths paths = {0};
+    if (!cmd_parse_n(&args, argv, NULL, 0, 1, 1, err) || !check_name(args.operands.v[0], err))
+        return false;
+    paths_init_config(&paths);
+    AUTO_FREE char *section = xasprintf("agent.%s", args.operands.v[0]);
+    const char *const words[] = {"--remove-section", section, NULL};
+    return git_config(paths.user_config, words, false, err);
+}
+
+int cmd_agent_rm(int argc, char **argv)
+{
+    (void)argc;
+    struct err err = ERR_INIT;
+    return cmd_exit(rm(argv, &err), &err);
 }
 
 /* The same program under the name that people know; in a box it is found as headgate-mcp. */

@@ -62,8 +62,10 @@ bool cmd_print_help(const char *full_name, const struct opt *table, size_t n,
 /* Append words quoted for a POSIX shell where they need it, separated by spaces. */
 void cmd_quote(struct buf *out, char *const *words, size_t n);
 
+int cmd_agent_add(int argc, char **argv);
 int cmd_agent_check(int argc, char **argv);
 int cmd_agent_ls(int argc, char **argv);
+int cmd_agent_rm(int argc, char **argv);
 int cmd_mcp(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_box(int argc, char **argv);

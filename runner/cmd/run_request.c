@@ -105,20 +105,19 @@ void run_start_release(struct run_start *s)
     wt_repo_release(&s->repo);
 }
 
-static bool choose_agent(const struct agent **ret, const struct run_opts *o,
+static bool choose_agent(const struct agent **ret, struct agent *own, const struct run_opts *o,
                          const struct config *config, const struct strv *env, struct err *err)
 {
     const char *name = o->command.n ? "command" : o->agent;
     if (!name)
-        return agent_default(ret, config, env, err);
-    *ret = agent_find(name);
-    if (*ret)
+        return agent_default(ret, own, config, env, err);
+    if (agent_named(ret, own, name, config))
         return true;
     AUTO_BUF struct buf known = BUF_INIT;
     for (size_t i = 0; agents[i]; i++)
         if (agents[i]->program)
             buf_addf(&known, "%s%s", known.len ? ", " : "", agents[i]->name);
-    return err_set(err, ERR_USAGE, "there is no agent '%s'; known are %s (any program: -- COMMAND)",
+    return err_set(err, ERR_USAGE, "there is no agent '%s'; known are %s (any program: -- COMMAND; your own: headgate agent add)",
                    name, known.ptr);
 }
 
@@ -313,10 +312,11 @@ bool run_request(json_t **ret, struct run_start *start, const struct run_opts *o
     AUTO_JSON json_t *request = json_object();
     AUTO_STRV struct strv env = STRV_INIT;
     const struct agent *agent;
+    struct agent own;
     strv_push_all(&env, environ);
     if (!add_tasks(request, o, err) || !add_choices(request, o, err) ||
         !add_command(request, o, err) || !add_repository(request, start, err) ||
-        !choose_agent(&agent, o, config, &env, err) ||
+        !choose_agent(&agent, &own, o, config, &env, err) ||
         !add_environment(request, o, config, agent, err) ||
         !add_secrets(request, &o->secrets, err) ||
         !add_paths(request, "ro", &o->ro, err) || !add_paths(request, "rw", &o->rw, err) ||

@@ -3,8 +3,10 @@
 static const struct command agent_commands[] = {
     {"ls", cmd_agent_ls, "list the agents that Headgate knows and what is installed", "[--json]",
      NULL, NULL},
-    {"check", cmd_agent_check, "start an installed agent's --version and compare", "NAME", NULL,
-     NULL},
+    {"check", cmd_agent_check, "say which version is installed, how it is gated, and what is not covered", "[--json] NAME",
+     NULL, NULL},
+    {"add", cmd_agent_add, "make a program an agent of your own", "[-i | --resume] NAME -- PROGRAM [WORD...]", NULL, NULL},
+    {"rm", cmd_agent_rm, "forget an agent of your own", "NAME", NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -80,7 +82,7 @@ const struct command commands[] = {
     {"clean", cmd_clean, "remove what no attempt uses any more", "[--dry-run] [--json]", NULL,
      NULL},
     {"box", cmd_box, "run a command in a box alone", "[OPTIONS] -- COMMAND ARG...", NULL, NULL},
-    {"agent", NULL, "list and check agents", "ls|check", agent_commands, "ls"},
+    {"agent", NULL, "list, check and add agents", "ls|check|add|rm", agent_commands, "ls"},
     {"mcp", cmd_mcp, "serve gated tools on standard streams (Model Context Protocol), inside a box", "", NULL, NULL},
     {"doctor", cmd_doctor, "say which layers hold on this machine, by trying them",
      "[--json] [--require LAYER,... | --escape [--only ID,...]]", NULL, NULL},

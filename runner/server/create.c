@@ -89,11 +89,10 @@ static bool check_agent(struct create *c, struct err *err)
     const char *name = jx_str(c->body, "agent", NULL);
     bool has_command = json_array_size(jx_arr(c->body, "argv")) > 0;
     if (!name && !has_command)
-        return agent_default(&c->agent, c->config, &c->env, err);
+        return agent_default(&c->agent, &c->own_agent, c->config, &c->env, err);
     if (!name)
         name = "command";
-    c->agent = agent_find(name);
-    if (!c->agent)
+    if (!agent_named(&c->agent, &c->own_agent, name, c->config))
         return err_set(err, ERR_USAGE,
                        "there is no agent '%.64s'; 'headgate agent ls' lists the known ones", name);
     if (has_command && c->agent->program)

@@ -23,6 +23,7 @@ struct create {
     struct wt_repo repo;
     struct wt_commit base;
     const struct agent *agent;
+    struct agent own_agent; /* what agent is, when it is one of the person's own */
     int64_t n, jobs, time_ms;
     struct layer_report layers;
     bool has_layers; /* in: they are known already; out: always */

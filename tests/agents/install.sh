@@ -29,7 +29,7 @@ fetch_package() {
 # use_program NAME FILE: FILE as NAME in a folder of its own, at the front of PATH.
 use_program() {
     mkdir -p "$WORLD/programs/$1"
-    ln -s "$2" "$WORLD/programs/$1/$1"
+    ln -sfn "$2" "$WORLD/programs/$1/$1"
     chmod 755 "$WORLD/programs" "$WORLD/programs/$1"
     PATH="$WORLD/programs/$1:$PATH"
     env -i HOME="$HOME" PATH="$PATH" timeout 60 "$1" --version >"$WORLD/version" 2>&1 ||

@@ -94,7 +94,8 @@ as s1 tester shell make test' -- "$TESTS/fake/agent.sh" >"$WORLD/out" 2>&1 || di
 run=$(last_run)
 
 # A real one, where it can be had: Claude Code against a scripted model.
-if program=$(claude_program); then
+if (need_claude) >/dev/null 2>&1; then
+    need_claude
     cat >"$WORLD/script.json" <<'S'
 {"main": [
   {"calls": [{"name": "Bash", "input": {"command": "ls packages && git log --oneline | head -3", "description": "look"}}]},
@@ -105,15 +106,11 @@ if program=$(claude_program); then
   {"text": "done"}],
  "sub": [{"calls": [{"name": "Bash", "input": {"command": "make -j2 all && make test", "description": "build and test"}}]}, {"text": "it passes"}]}
 S
-    python3 "$TESTS/agents/model.py" "$WORLD/script.json" "$WORLD/model.jsonl" >"$WORLD/port" &
-    BACKGROUND="$BACKGROUND $!"
-    until_true 10 grep -q port "$WORLD/port" || die 'the model server did not start'
-    port=$(sed 's/port //' "$WORLD/port")
-    PATH="$program:$PATH" ANTHROPIC_BASE_URL="http://127.0.0.1:$port" ANTHROPIC_API_KEY=sk-test-000-abcdefghijklmnop \
-        headgate run --agent claude --service "$port" '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out"; headgate logs "$(last_run).1")"
+    start_model
+    headgate run --agent claude --service "$port" '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out"; headgate logs "$(last_run).1")"
     check_equal 'the work of the real agent came home' 'Real work' "$(git log --format=%s -1 "headgate/$(last_run)/1")"
 else
-    echo 'no real agent here: the npm registry is not reached'
+    echo 'no real agent here: sh tests/run.sh --agents fetches them'
 fi
 
 cards=$(headgate gate ls --all --json | jq '[.calls[] | select(.why == "person" or .state == "pending" or .state == "expired")] | length')
