@@ -35,6 +35,7 @@ enum plan_kind {
     PLAN_OVERLAY,    /* lower, parent of upper and work, name of upper in it, name of work, path */
     PLAN_MASK,       /* path: cover by an empty read-only file or folder; absent: passed over */
     PLAN_FREEZE,     /* path: read-only, and what it lies in stays in place; absent: passed over */
+    PLAN_BIND,       /* path, path: into a running box, show the first at the second, read-only (held.h) */
     PLAN_ALLOW,      /* path: writable in the eyes of Landlock; absent: passed over */
     PLAN_CGROUP,     /* folder below which the box gets a group of its own, mechanism's name */
     PLAN_CGROUP_SET, /* file, value: written in the group of the PLAN_CGROUP before it */

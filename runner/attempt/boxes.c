@@ -12,6 +12,7 @@
 #include "sandbox/profile.h"
 
 #define INSIDE_SCRATCH BOXES_INSIDE "/scratch"
+#define INSIDE_GITFILE BOXES_INSIDE "/gitfile"
 
 enum { DEFAULT_PIDS = 4096 };
 static const int64_t default_memory_bytes = (int64_t)8 << 30;
@@ -69,6 +70,8 @@ static void show_git(struct box_spec *spec, const struct wt_attempt *t, bool wit
     if (with_tree) {
         AUTO_FREE char *gitfile = fs_join(t->tree, ".git");
         box_spec_bind(spec, t->gitfile, gitfile, 0);
+        if (!t->lower) /* the tree is the host's: what is mounted in it can go, and is made again from here */
+            box_spec_bind(spec, t->gitfile, INSIDE_GITFILE, 0);
     }
 }
 

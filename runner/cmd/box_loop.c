@@ -5,6 +5,7 @@
 #include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -21,11 +22,12 @@
 #include "runner/cmd/box_proxy.h"
 #include "runner/cmd/box_service.h"
 #include "runner/cmd/box_term.h"
+#include "sandbox/held.h"
 
 /* What a signal to us means is for the command to say; a change of size is for its terminal. */
 static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-enum { FIXED_FDS = 6, PROXY_FD = 5 };
+enum { FIXED_FDS = 8, PROXY_FD = 5, HELD_FD = 6 };
 
 struct loop {
     struct box_child child;
@@ -36,6 +38,7 @@ struct loop {
     int pty_fd;
     int relay[3]; /* our ends of the pipes in place of terminals and files; -1: none */
     struct box_flow flow[3];
+    struct held held;
     struct box_end end;
     bool has_ended;  /* nothing runs any more; pid 1 ends by itself */
     bool has_closed; /* ... and nothing more is waited for: a cgroup is removed after pid 1 */
@@ -53,6 +56,7 @@ static void loop_release(struct loop *l)
         box_close(&l->child);
     }
     box_services_free(l->services);
+    held_release(&l->held);
     auto_fd_(&l->pty_fd);
     for (int i = 0; i < 3; i++)
         auto_fd_(&l->relay[i]);
@@ -154,8 +158,10 @@ static bool start(struct loop *l, const char *path, bool is_plain, box_describe_
         return false;
     if (is_plain)
         (void)box_launcher_begin(&launcher);
-    return describe(&spec, arg, err) && box_plan(&plan, &spec, err) &&
-           box_launcher_plan(&l->child, &launcher, &plan, err);
+    if (!describe(&spec, arg, err) || !box_plan(&plan, &spec, err))
+        return false;
+    held_plan(&l->held, &plan, path);
+    return box_launcher_plan(&l->child, &launcher, &plan, err);
 }
 
 static bool take_terminal(struct loop *l, int fd, struct err *err)
@@ -177,7 +183,7 @@ static bool take_message(struct loop *l, struct err *err)
     case BOX_MSG_LAYERS:
         l->end.report = msg.report;
         l->end.times = msg.times;
-        break;
+        return held_begin(&l->held, l->child.pid, false, err);
     case BOX_MSG_LISTENER:
         if (box_proxy_is_port(l->proxy, msg.port))
             return box_proxy_listen(l->proxy, msg.fd, err);
@@ -231,6 +237,14 @@ static bool is_over(const struct loop *l)
     return l->has_closed && l->flow[1].is_done && l->flow[2].is_done;
 }
 
+static void on_lost_mount(void *arg, const char *sentence)
+{
+    const struct loop *l = arg;
+    fprintf(stderr, "headgate: note: %s%s\n", sentence, l->pty_fd >= 0 ? "\r" : "");
+}
+
+static const struct held_ops held_ops = {.told = on_lost_mount};
+
 static bool turn(struct loop *l, struct pollfd *fds, struct err *err)
 {
     fds[0] = (struct pollfd){.fd = l->has_closed ? -1 : l->child.ctl_fd, .events = POLLIN};
@@ -241,6 +255,9 @@ static bool turn(struct loop *l, struct pollfd *fds, struct err *err)
         fds[2].fd = -1;
     int timeout_ms;
     fds[PROXY_FD] = box_proxy_poll(l->proxy, &timeout_ms);
+    held_poll(&l->held, fds + HELD_FD);
+    if (l->has_ended || l->has_closed)
+        fds[HELD_FD].fd = fds[HELD_FD + 1].fd = -1;
     size_t n = FIXED_FDS + box_services_poll(l->services, fds + FIXED_FDS);
     if (poll(fds, n, timeout_ms) < 0)
         return errno == EINTR || err_sys(err, errno, "cannot wait for the box");
@@ -248,6 +265,9 @@ static bool turn(struct loop *l, struct pollfd *fds, struct err *err)
     if (l->proxy)
         box_proxy_step(l->proxy);
     if (fds[0].revents && !take_message(l, err))
+        return false;
+    if ((fds[HELD_FD].revents || fds[HELD_FD + 1].revents) && !l->has_ended && !l->has_closed &&
+        !held_look(&l->held, &held_ops, l, NULL, err))
         return false;
     if (fds[1].revents)
         take_signal(l);
@@ -267,6 +287,7 @@ bool box_loop_run(struct box_end *ret, const char *launcher, bool is_plain,
         .child = {.ctl_fd = -1, .groups = STRV_INIT},
         .signal_fd = -1,
         .pty_fd = -1,
+        .held = HELD_INIT,
         .relay = {-1, -1, -1},
         .end = {.status = -1, .failure = ERR_INIT, .exceeded = ERR_INIT},
     };

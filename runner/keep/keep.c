@@ -121,6 +121,7 @@ void keep_box_gone(struct keep *k, int status)
 {
     k->is_gone = true;
     freeze_end(&k->freeze);
+    mounts_end(&k->mounts);
     if (!k->has_status)
         k->status = status;
     if (k->box.n_oom_kills > 0 && k->status == 128 + SIGKILL)
@@ -165,6 +166,7 @@ static void keep_close_handles(struct keep *k)
     link_close(&k->link);
     output_close(&k->output);
     box_side_close(&k->box);
+    mounts_end(&k->mounts);
     uv_close((uv_handle_t *)&k->before_waiting, NULL);
     uv_close((uv_handle_t *)&k->sigterm, NULL);
     uv_close((uv_handle_t *)&k->sighup, NULL);
@@ -313,6 +315,7 @@ bool keep_open(struct keep **ret, int dirfd, const json_t *keys, struct err *err
 {
     struct keep *k = xcalloc(1, sizeof *k);
     k->dirfd = dirfd;
+    k->mounts.held = (struct held)HELD_INIT;
     int status = uv_loop_init(&k->loop);
     if (status != 0)
         return err_sys(err, -status, "cannot make an event loop");

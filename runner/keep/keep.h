@@ -30,6 +30,7 @@
 #include "runner/keep/keep_config.h"
 #include "runner/keep/link.h"
 #include "runner/keep/model_side.h"
+#include "runner/keep/mounts.h"
 #include "runner/keep/net_gate.h"
 #include "runner/keep/output.h"
 #include "runner/keep/records.h"
@@ -67,6 +68,7 @@ struct keep {
     struct account account;
     struct stop stop;
     struct freeze freeze;
+    struct mounts mounts;
     struct keep_source sources[2];
 
     uv_signal_t sigterm, sighup;

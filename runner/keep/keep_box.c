@@ -66,6 +66,34 @@ static bool keep_pipes(struct keep *k, int *ret_out, int *ret_err, struct err *e
            (!is_format || keep_pipe(&k->sources[1], ret_err, false, err));
 }
 
+static void keep_on_lost_mount(void *arg, const char *sentence)
+{
+    struct keep *k = arg;
+    struct err err = ERR_INIT;
+    json_t *body = json_object();
+    jx_set_str(body, "text", sentence);
+    if (!records_add(&k->records, "mount", body, &err) && k->error.code == ERR_NONE)
+        k->error = err;
+}
+
+/* What stood still runs now; the loop stops it again before it waits. */
+static void keep_on_stirred(void *arg)
+{
+    struct keep *k = arg;
+    freeze_set(&k->freeze, false);
+}
+
+static void keep_on_unheld(void *arg, const struct err *err)
+{
+    struct keep *k = arg;
+    if (k->error.code == ERR_NONE)
+        k->error = *err;
+    box_side_kill(&k->box);
+}
+
+static const struct mounts_ops keep_mounts_ops = {
+    .told = keep_on_lost_mount, .stirred = keep_on_stirred, .failed = keep_on_unheld};
+
 bool keep_box_start(struct keep *k, struct err *err)
 {
     AUTO_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -79,6 +107,7 @@ bool keep_box_start(struct keep *k, struct err *err)
                             errout >= 0 ? errout
                             : out >= 0  ? out
                                         : null};
+    mounts_plan(&k->mounts, &k->config.plan, &keep_mounts_ops, k, err);
     if (!box_side_start(&k->box, &k->config.plan, std_fds, err))
         return false;
     buf_release(&k->config.plan);
@@ -144,9 +173,10 @@ static void keep_on_layers(struct keep *k, const struct box_msg *msg)
 {
     struct err err = ERR_INIT;
     k->report = msg->report;
+    bool is_held = mounts_begin(&k->mounts, &k->loop, k->box.child.pid, &err);
     confine_self(&k->own); /* the box stands, and nothing of the agent's has been looked at */
     k->is_accounted = msg->report.layer[LAYER_LIMITS].state != LAYER_ACTIVE;
-    if (!keep_record_layers(k, &err) || !box_go(box_side_ctl(&k->box), &err))
+    if (!is_held || !keep_record_layers(k, &err) || !box_go(box_side_ctl(&k->box), &err))
         keep_fail(k, &err);
     else
         k->was_let_go = true;

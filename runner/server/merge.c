@@ -196,6 +196,12 @@ static bool on_told(const struct arrival *a, struct err *err)
     return ledger_tell(a->db, a->row->id, jx_str(a->record, "r", ""), body, a->at_ms, err);
 }
 
+/* Something that the box's caller holds went, and is there again: in the log and with the attempt. */
+static bool on_mount(const struct arrival *a, struct err *err)
+{
+    return on_note(a, err) && on_told(a, err);
+}
+
 /* Why a keeper ended an attempt by itself, for people. NULL: it did not. */
 static const char *limit_sentence(const char *cause)
 {
@@ -237,6 +243,7 @@ static const struct kind {
     {"decided", on_decided},   {"consumed", on_consumed}, {"expired", on_expired},
     {"orphaned", on_orphaned}, {"exited", on_exited},     {"note", on_note},
     {"net", on_told},          {"execs", on_told},        {"overdue", on_overdue},
+    {"mount", on_mount},
 };
 
 bool merge_record(struct merge *m, struct db *db, struct attempt_row *row, const json_t *record,

@@ -74,6 +74,12 @@ bool launch_catch_up(struct launch *l, struct err *err) WARN_UNUSED;
  * tree that holds it can be moved or removed. Absent: nothing is made. Needs the box's procfs. */
 bool freeze_apply(const char *name, struct err *err) WARN_UNUSED;
 
+/* root.c: cover a file or folder by an empty one; absent: passed over. */
+bool mask_apply(const char *path, struct err *err) WARN_UNUSED;
+
+/* hold.c: mount something again in a running box; returns the exit code. */
+int hold_main(int argc, char **argv);
+
 /* root.c: pid 1 */
 bool root_build(struct launch *l, struct err *err) WARN_UNUSED;
 

@@ -190,6 +190,8 @@ int main(int argc, char **argv)
     static struct launch l = {.ctl_fd = WIRE_CTL_FD, .pty_fd = -1, .root_fd = -1, .proc_fd = -1};
     if (argc > 1 && strcmp(argv[1], "--probe") == 0)
         return probe_main(argc - 2, argv + 2);
+    if (argc > 1 && strcmp(argv[1], "--hold") == 0)
+        return hold_main(argc - 2, argv + 2);
     if (argc != 1 || fcntl(WIRE_BIRTH_FD, F_GETFD) < 0) {
         fputs("headgate-box is started by headgate and its keeper; use `headgate box`\n", stderr);
         return 2;

@@ -227,10 +227,8 @@ static bool apply_overlay(struct launch *l, const struct plan_step *step, struct
     return attach(overlay, plan_text(step, 4), true, err);
 }
 
-static bool apply_mask(struct launch *l, const struct plan_step *step, struct err *err)
+bool mask_apply(const char *path, struct err *err)
 {
-    (void)l;
-    const char *path = plan_text(step, 0);
     struct stat st;
     AUTO_FD int place = open_place(path);
     if (place < 0 && (errno == ENOENT || errno == ENOTDIR))
@@ -254,6 +252,12 @@ static bool apply_mask(struct launch *l, const struct plan_step *step, struct er
         move_mount(tree, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0)
         return err_sys(err, errno, "cannot cover %s", path);
     return true;
+}
+
+static bool apply_mask(struct launch *l, const struct plan_step *step, struct err *err)
+{
+    (void)l;
+    return mask_apply(plan_text(step, 0), err);
 }
 
 static bool apply_freeze(struct launch *l, const struct plan_step *step, struct err *err)

@@ -38,7 +38,11 @@ done
 
 # 2. Two boxes of `headgate box`, each in a folder of its own.
 mkdir -m 777 "$WORLD/a" "$WORLD/b"
-for d in a b; do as_box git init -q "$WORLD/$d"; as_box git -C "$WORLD/$d" -c user.name=x -c user.email=x@y commit -q --allow-empty -m x; done
+for d in a b; do
+    git init -q "$WORLD/$d"
+    git -C "$WORLD/$d" commit -q --allow-empty -m x
+    [ "$(id -u)" != 0 ] || chown -R headgate "$WORLD/$d"
+done
 (cd "$WORLD/a" && exec headgate box --rw .git --ro "$TESTS/fake" -- python3 "$SIBLING" hold "$name" "$port" "$key") >"$WORLD/box.out" 2>&1 &
 box=$!
 BACKGROUND="$BACKGROUND $box"

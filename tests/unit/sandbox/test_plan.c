@@ -11,6 +11,7 @@
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "sandbox/box.h"
+#include "sandbox/held.h"
 #include "sandbox/plan.h"
 
 static int to_memfd(const struct buf *bytes)
@@ -189,11 +190,72 @@ static void specs_that_cannot_be(void **state)
     refuse_spec(&spec, ERR_USAGE, "command");
 }
 
+static void mounts_are_found_by_their_path(void **state)
+{
+    static const char text[] =
+        "20 1 0:5 / / ro - tmpfs tmpfs ro\n"
+        "21 20 8:1 /a/b /work/with\\040space/.git ro,nosuid master:1 - ext4 /dev/sda1 rw\n"
+        "22 20 8:1 /c /work rw - ext4 /dev/sda1 rw\n";
+    (void)state;
+    assert_true(held_is_mounted(text, "/"));
+    assert_true(held_is_mounted(text, "/work"));
+    assert_true(held_is_mounted(text, "/work/with space/.git"));
+    assert_false(held_is_mounted(text, "/work/with\\040space/.git"));
+    assert_false(held_is_mounted(text, "/work/with space"));
+    assert_false(held_is_mounted(text, "/c"));
+    assert_false(held_is_mounted(text, ""));
+    assert_false(held_is_mounted("", "/"));
+}
+
+/* Only what lies on a folder of the host that the box writes, and what is covered there. */
+static void what_can_go_is_found_in_the_plan(void **state)
+{
+    (void)state;
+    AUTO_BUF struct buf plan = BUF_INIT;
+    struct held held = HELD_INIT;
+    const struct plan_head head = {.uid = 5, .gid = 6};
+    plan_begin(&plan, &head);
+    plan_add(&plan, PLAN_TREE, PLAN_WRITE, "/host/work", "/work", NULL);
+    plan_add(&plan, PLAN_TREE, 0, "/state/gitfile", "/work/.git", NULL);
+    plan_add(&plan, PLAN_TREE, 0, "/state/gitfile", "/run/headgate/gitfile", NULL);
+    plan_add(&plan, PLAN_TREE, 0, "/host/work/conf", "/work/conf", NULL);
+    plan_add(&plan, PLAN_TREE, 0, "/host/tools", "/tools", NULL);
+    plan_add(&plan, PLAN_OVERLAY, 0, "/l", "/p", "u", "w", "/tree", NULL);
+    plan_add(&plan, PLAN_TREE, 0, "/state/gitfile", "/tree/.git", NULL);
+    plan_add(&plan, PLAN_FREEZE, 0, "/work/sub/.vscode", NULL);
+    plan_add(&plan, PLAN_FREEZE, 0, "/tree/.vscode", NULL);
+    plan_add(&plan, PLAN_FREEZE, 0, "/tools/x", NULL);
+    plan_add(&plan, PLAN_MASK, 0, "/tools/secret", NULL);
+    plan_add(&plan, PLAN_MASK, 0, "/etc/none", NULL);
+    held_plan(&held, &plan, "/launcher");
+    assert_int_equal(held.n, 4);
+    const struct {
+        enum held_kind kind;
+        const char *path, *top, *below, *source;
+    } expected[] = {
+        {HELD_SHOWN, "/work/.git", "/host/work", ".git", "/run/headgate/gitfile"},
+        {HELD_FROZEN, "/work/conf", "/host/work", "conf", NULL},
+        {HELD_FROZEN, "/work/sub/.vscode", "/host/work", "sub/.vscode", NULL},
+        {HELD_COVERED, "/tools/secret", "/host/tools", "secret", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+        assert_int_equal(held.v[i].kind, expected[i].kind);
+        assert_string_equal(held.v[i].path, expected[i].path);
+        assert_string_equal(held.v[i].top, expected[i].top);
+        assert_string_equal(held.v[i].below, expected[i].below);
+        assert_string_equal(held.v[i].source ? held.v[i].source : "",
+                            expected[i].source ? expected[i].source : "");
+    }
+    held_release(&held);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_round_trip), cmocka_unit_test(malformed_plans_are_refused),
         cmocka_unit_test(another_version_is_refused), cmocka_unit_test(paths_mean_one_thing),
+        cmocka_unit_test(mounts_are_found_by_their_path),
+        cmocka_unit_test(what_can_go_is_found_in_the_plan),
         cmocka_unit_test(specs_that_cannot_be)};
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }
