@@ -8,12 +8,9 @@
 #include <unistd.h>
 
 #include "runner/base/fs.h"
+#include "runner/base/gitconf.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
-#include "runner/base/proc.h"
-#include "runner/base/text.h"
-
-enum { GIT_TIMEOUT_MS = 30 * 1000 };
 
 static const char system_config[] = "/etc/headgate/config";
 
@@ -188,61 +185,34 @@ static bool check_entry(const char *key, const char *value, const char *origin, 
     return err_set(err, ERR_USAGE, "%s: unknown setting %s", origin, key);
 }
 
-/* Output of `git config -z --list`: "key\nvalue\0", or "key\0" for a key that stands alone, which
- * means true. */
-static bool add_listing(struct config *c, struct buf *listing, const char *origin, struct err *err)
-{
-    char *end = listing->ptr + listing->len;
-    for (char *at = listing->ptr; at < end; at += strlen(at) + 1) {
-        char *newline = strchr(at, '\n');
-        AUTO_FREE char *key = xstrndup(at, newline ? (size_t)(newline - at) : strlen(at));
-        const char *value = newline ? newline + 1 : "true";
-        if (!check_entry(key, value, origin, err))
-            return false;
-        add_entry(c, key, value);
-    }
-    return true;
-}
+struct source {
+    struct config *config;
+    const char *origin;
+};
 
-/* git shall see nothing but the bytes: no variable that adds settings, no file of its own, and
- * (being run in /) no repository. */
-static void git_environment(struct strv *env)
+/* A name that stands alone means true. */
+static bool add_setting(const char *key, const char *value, void *arg, struct err *err)
 {
-    for (char **p = environ; *p; p++)
-        if (strncmp(*p, "GIT_", 4) != 0)
-            strv_push(env, *p);
-    strv_env_set(env, "GIT_CONFIG_NOSYSTEM", "1");
-    strv_env_set(env, "GIT_CONFIG_GLOBAL", "/dev/null");
-    strv_env_set(env, "LC_ALL", "C");
+    const struct source *source = arg;
+    if (!check_entry(key, value ? value : "true", source->origin, err))
+        return false;
+    add_entry(source->config, key, value ? value : "true");
+    return true;
 }
 
 static bool add_bytes(struct config *c, const char *bytes, size_t len, const char *origin,
                       struct err *err)
 {
+    struct source source = {c, origin};
+    struct err why = ERR_INIT;
     if (memchr(bytes, '\0', len))
         return err_set(err, ERR_FORMAT, "%s holds a NUL byte", origin);
-    AUTO_STRV struct strv argv = STRV_INIT;
-    AUTO_STRV struct strv env = STRV_INIT;
-    strv_push_all(&argv, (char *const[]){"git", "config", "--file", "-", "--no-includes", "-z",
-                                         "--list", NULL});
-    git_environment(&env);
-    struct proc_cmd cmd = {
-        .argv = &argv,
-        .env = &env,
-        .cwd = "/",
-        .input = bytes,
-        .input_len = len,
-        .timeout_ms = GIT_TIMEOUT_MS,
-    };
-    AUTO_PROC_RESULT struct proc_result result = PROC_RESULT_INIT;
-    if (!proc_run(&result, &cmd, err))
-        return err_prefix(err, "cannot read %s", origin);
-    if (result.status != 0) {
-        buf_rtrim(&result.errout);
-        AUTO_FREE char *why = text_clean(result.errout.ptr);
-        return err_set(err, ERR_USAGE, "%s is not valid: %s", origin, why);
-    }
-    return add_listing(c, &result.out, origin, err);
+    if (gitconf_each(bytes, len, add_setting, &source, &why))
+        return true;
+    if (why.code == ERR_FORMAT)
+        return err_set(err, ERR_USAGE, "%s is not valid: %s", origin, why.text);
+    *err = why;
+    return false;
 }
 
 static bool add_file(struct config *c, const char *path, struct err *err)

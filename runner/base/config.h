@@ -1,6 +1,5 @@
 /*
- * config: settings in git-config syntax, read with git(1) (`git config --file - --no-includes -z
- * --list`), so that the parser is git's own.
+ * config: settings in git-config syntax (gitconf.h).
  *
  * Order: built-in defaults, /etc/headgate/config, the user's file. A later value of a single-valued
  * key wins; list keys accumulate. include and includeIf are errors. Keys are lower-case
