@@ -245,7 +245,7 @@ static bool carry_over(char onto[65], struct strv *conflicts, const struct graft
     char onto_tree[65], tree[65] = "";
     if (!read_pick(&p, g, oid, err))
         return false;
-    if (strcmp(p.parent, onto) == 0 && !g->trailers)
+    if (strcmp(p.parent, onto) == 0 && !g->trailers && !g->is_signed)
         return take_oid(onto, oid, err);
     if (!graft_tree_of(onto_tree, g, onto, err) ||
         !merge_three(tree, conflicts, g, p.parent_tree, onto_tree, p.tree, err))

@@ -226,7 +226,8 @@ static bool compute(struct merging *m, char ret_new[65], struct err *err)
         return true;
     }
     bool is_ahead = target_only == 0;
-    bool is_made = g->trailers || g->leave_out; /* a commit must be made, whatever there is */
+    bool is_resigned = g->is_signed && m->how == WT_MERGE_REBASE;
+    bool is_made = g->trailers || g->leave_out || is_resigned; /* there is no way around a commit */
     if (is_ahead && m->how != WT_MERGE_SQUASH && !is_made) {
         m->result.was_ff = true;
         memcpy(ret_new, m->graft.tip, sizeof(m->graft.tip));

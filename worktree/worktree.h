@@ -255,7 +255,8 @@ struct wt_merge_ask {
 };
 /* Merge the attempt's branch. A target that is checked out is updated there by `git merge
  * --ff-only` with the person's own hooks and filters; ERR_REFUSED when local, untracked or ignored
- * files would be overwritten. Signed when the person signs. A rebase keeps each commit's author, a
+ * files would be overwritten. What is made is signed when the person
+ * signs; with a rebase that is every commit. A rebase keeps each commit's author, a
  * squash the author of all its commits when that is one. */
 bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_merge_ask *ask,
               struct err *err) WARN_UNUSED;

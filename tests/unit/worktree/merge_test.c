@@ -224,7 +224,8 @@ static void uncommitted_work_stays_out(void **state)
     assert_ok(wt_start_wip(&s, &repo, &err), &err);
     f->base = s.commit.oid;
     make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
-    free(inside(f, &a, "grep -q mine run.sh mine && echo changed >src/one.c && git commit -qam one"));
+    free(inside(f, &a,
+                "grep -q mine run.sh mine && echo changed >src/one.c && git commit -qam one"));
     harvest(f, &a, true, &h);
     for (int how = WT_MERGE_AUTO; how <= WT_MERGE_REBASE; how++) {
         AUTO_WT_MERGE struct wt_merge m = WT_MERGE_INIT;
@@ -234,8 +235,9 @@ static void uncommitted_work_stays_out(void **state)
                                          .leave_out = a.base};
         assert_ok(ask_merge(f, &ask, &m, &err), &err);
         assert_false(m.was_ff);
-        assert_text(sh(f, f->repo, "git log --format=%%s; git show --name-only --format= HEAD; "
-                                   "git status --porcelain"),
+        assert_text(sh(f, f->repo,
+                       "git log --format=%%s; git show --name-only --format= HEAD; "
+                       "git status --porcelain"),
                     "one\nfirst\nsrc/one.c\n M run.sh\n?? mine");
         in_repo(f, "git reset -q --keep HEAD~1");
     }
@@ -267,12 +269,14 @@ static void a_squash_keeps_the_only_author(void **state)
     assert_ok(try_merge(f, NULL, WT_MERGE_SQUASH, false, &m, &err), &err);
     assert_text(sh(f, f->repo, "git log -1 --format='%%an/%%cn'"), "Person/Person");
     in_repo(f, "git reset -q --hard HEAD^");
-    free(inside(f, &a, "git rebase -q --root --exec \"git commit -q --amend --no-edit "
-                       "--author='Agent <a@x>'\" >/dev/null 2>&1"));
+    free(inside(f, &a,
+                "git rebase -q --root --exec \"git commit -q --amend --no-edit "
+                "--author='Agent <a@x>'\" >/dev/null 2>&1"));
     wt_harvest_release(&h);
     wt_merge_release(&m);
     harvest(f, &a, true, &h);
-    in_repo(f, "git branch -f main headgate/1/1~2 2>/dev/null || git reset -q --hard headgate/1/1~2");
+    in_repo(f,
+            "git branch -f main headgate/1/1~2 2>/dev/null || git reset -q --hard headgate/1/1~2");
     assert_ok(try_merge(f, NULL, WT_MERGE_SQUASH, false, &m, &err), &err);
     assert_text(sh(f, f->repo, "git log -1 --format='%%an/%%cn'"), "Agent/Person");
 }
@@ -289,19 +293,23 @@ static void squashes_by_others_are_known(void **state)
                "echo q >>person && git commit -qam later");
     assert_ok(wt_is_merged(&is_merged, &a, &err), &err);
     assert_true(is_merged);
-    in_repo(f, "git reset -q --hard HEAD~2 && git cherry-pick headgate/1/1~2..headgate/1/1 >/dev/null");
+    in_repo(
+        f, "git reset -q --hard HEAD~2 && git cherry-pick headgate/1/1~2..headgate/1/1 >/dev/null");
     assert_ok(wt_is_merged(&is_merged, &a, &err), &err);
     assert_true(is_merged);
     /* What was edited on the way is not the same. */
     in_repo(f, "echo edited >>new && git commit -q --amend -a --no-edit");
     assert_ok(wt_is_merged(&is_merged, &a, &err), &err);
     assert_false(is_merged);
-    in_repo(f, "git reset -q --hard HEAD~2 && git merge -q --squash headgate/1/1 && git commit -qm s");
+    in_repo(f,
+            "git reset -q --hard HEAD~2 && git merge -q --squash headgate/1/1 && git commit -qm s");
     assert_ok(wt_discard(&a, false, &err), &err);
-    assert_text(sh(f, f->repo, "git for-each-ref refs/headgate; ls .git/objects | grep tmp_ || true"), "");
+    assert_text(
+        sh(f, f->repo, "git for-each-ref refs/headgate; ls .git/objects | grep tmp_ || true"), "");
 }
 
-/* A commit whose change was taken back is in no branch, though a merge of it would change nothing. */
+/* A commit whose change was taken back is in no branch, though a merge of it would change nothing.
+ */
 static void work_that_was_undone_is_not_merged(void **state)
 {
     WITH_WORK;
@@ -312,6 +320,33 @@ static void work_that_was_undone_is_not_merged(void **state)
     assert_ok(wt_is_merged(&is_merged, &a, &err), &err);
     assert_false(is_merged);
     assert_null(m.note);
+}
+
+static void who_signs_signs_what_is_made(void **state)
+{
+    WITH_WORK;
+    if (sh_status(f, NULL, "command -v ssh-keygen >/dev/null") != 0)
+        skip();
+    free(sh(f, NULL,
+            "ssh-keygen -q -t ed25519 -N '' -f key && "
+            "printf 'person@example.com %%s\n' \"$(cat key.pub)\" >allowed"));
+    in_repo(f,
+            "git config gpg.format ssh && git config user.signingkey %s/key.pub && "
+            "git config gpg.ssh.allowedSignersFile %s/allowed && git config commit.gpgsign true && "
+            "echo p >person && git add person && git commit -qm person",
+            f->root, f->root);
+    for (int how = WT_MERGE_AUTO; how <= WT_MERGE_REBASE; how++) {
+        assert_ok(try_merge(f, NULL, (enum wt_merge_how)how, false, &m, &err), &err);
+        wt_merge_release(&m);
+        in_repo(f, "git verify-commit HEAD");
+        if (how == WT_MERGE_REBASE)
+            in_repo(f, "git verify-commit HEAD^");
+        in_repo(f, "git reset -q --hard HEAD@{1}");
+    }
+    /* Where nothing would have to be made, a rebase signs each commit all the same. */
+    in_repo(f, "git reset -q --hard headgate/1/1~2");
+    assert_ok(try_merge(f, NULL, WT_MERGE_REBASE, false, &m, &err), &err);
+    in_repo(f, "git verify-commit HEAD HEAD^ && test -z \"$(git diff headgate/1/1)\"");
 }
 
 static void the_persons_hooks_run(void **state)
@@ -364,6 +399,7 @@ int main(void)
         TEST(a_squash_keeps_the_only_author),
         TEST(squashes_by_others_are_known),
         TEST(work_that_was_undone_is_not_merged),
+        TEST(who_signs_signs_what_is_made),
         TEST(the_persons_hooks_run),
         TEST(diffs_between_trees),
     };
