@@ -229,7 +229,7 @@ until_true 60 has_pending || die 'the push is not asked'
 headgate gate approve "$(pending)" >/dev/null
 until_true 60 test -s "$WORLD/received" || die 'the push does not begin'
 broker=$(pgrep -x headgate-broker -u "$(id -u)" | while read -r pid; do
-    tr '\0' '\n' <"/proc/$pid/environ" | grep -q "^XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR\$" && echo "$pid"; done)
+    tr '\0' '\n' <"/proc/$pid/environ" | grep -q "^XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR\$" && echo "$pid" || :; done)
 kill -9 "$(server_pid)"
 until_true 20 gone "$broker" || fail 'what carries it out lives on'
 headgate ls >/dev/null
