@@ -36,8 +36,6 @@ struct net_call {
 static void net_set_deadline(struct net_gate *g);
 static void net_flush_later(struct net_gate *g);
 
-/* ---- records ---- */
-
 static enum proxy_verdict net_deny_unrecorded(struct buf *reason, const struct err *err)
 {
     buf_addf(reason, "The connection could not be recorded (%s), and none is made without a record",
@@ -184,14 +182,6 @@ static void net_set_deadline(struct net_gate *g)
 
 /* ---- what the proxy asks ---- */
 
-static void net_judge_target(struct judgement *ret, struct call_request *ret_request,
-                             const struct net_gate *g, const struct net_target *target)
-{
-    const struct policy_place place = {.worktree = g->config->worktree, .home = g->config->home};
-    net_request(ret_request, target, g->config->agent);
-    net_judge(ret, g->policy, ret_request, target, &place);
-}
-
 static enum proxy_verdict net_settle(struct net_gate *g, struct net_count *count,
                                      const struct call_request *request, const struct judgement *j,
                                      struct buf *reason)
@@ -231,7 +221,7 @@ static enum proxy_verdict net_on_judge(void *arg, struct proxy_conn *conn,
         net_flush_later(g);
         return PROXY_DENY;
     }
-    net_judge_target(&j, &request, g, target);
+    net_record_judge(&j, &request, g->config, g->policy, target);
     struct net_count *count = net_count_of(&g->counts, &g->n_counts, target);
     if (!count) {
         buf_adds(ret_reason, "This attempt has asked for too many hosts; nothing is kept of more");
@@ -396,14 +386,32 @@ static bool net_keeps(void *arg, const struct net_target *target)
     struct net_gate *g = arg;
     struct judgement j = {0};
     AUTO_CALL_REQUEST struct call_request request = CALL_REQUEST_INIT;
-    net_judge_target(&j, &request, g, target);
+    net_record_judge(&j, &request, g->config, g->policy, target);
     const struct net_count *count = net_count_of(&g->counts, &g->n_counts, target);
     return j.verdict == VERDICT_ALLOW ||
            (j.verdict == VERDICT_ASK && count && count->decision == NET_APPROVED);
 }
 
+/* A rule that denies ends the wait as well, whatever a person would say. */
+static void net_recheck_calls(struct net_gate *g)
+{
+    struct net_call *next;
+    for (struct net_call *call = g->calls; call; call = next) {
+        struct judgement j = {0};
+        AUTO_CALL_REQUEST struct call_request request = CALL_REQUEST_INIT;
+        AUTO_BUF struct buf reason = BUF_INIT;
+        next = call->next;
+        net_record_judge(&j, &request, g->config, g->policy, &call->target);
+        if (j.verdict != VERDICT_DENY)
+            continue;
+        buf_addf(&reason, "%s:%u is denied: %s", call->target.host.text, call->target.port, j.reason);
+        net_call_orphan(g, call, reason.ptr);
+    }
+}
+
 void net_gate_policy_changed(struct net_gate *g)
 {
+    net_recheck_calls(g);
     proxy_recheck(&g->proxy, net_keeps);
 }
 

@@ -1,5 +1,14 @@
 #include "runner/keep/net_record.h"
 
+void net_record_judge(struct judgement *ret, struct call_request *ret_request,
+                      const struct keep_config *config, const struct policy *policy,
+                      const struct net_target *target)
+{
+    const struct policy_place place = {.worktree = config->worktree, .home = config->home};
+    net_request(ret_request, target, config->agent);
+    net_judge(ret, policy, ret_request, target, &place);
+}
+
 json_t *net_record_body(char ret_digest[DIGEST_HEX_SIZE], const struct keep_config *config,
                         int64_t number, const struct call_request *request)
 {

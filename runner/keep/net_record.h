@@ -8,6 +8,10 @@
 #include "runner/keep/net_count.h"
 #include "runner/keep/records.h"
 
+/* What the policy says of a connection, and the call that it is. */
+void net_record_judge(struct judgement *ret, struct call_request *ret_request,
+                      const struct keep_config *config, const struct policy *policy,
+                      const struct net_target *target);
 /* {call, request, action, digest}; new reference. */
 json_t *net_record_body(char ret_digest[DIGEST_HEX_SIZE], const struct keep_config *config,
                         int64_t number, const struct call_request *request);

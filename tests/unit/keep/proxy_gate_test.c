@@ -162,6 +162,24 @@ static void an_approval_lets_the_held_connection_go_on(void **state)
     world_done(&w);
 }
 
+static void a_rule_that_denies_ends_the_wait(void **state)
+{
+    (void)state;
+    struct world w;
+    start(&w, CURL PROXY "http://unlisted.example/", NULL, 20000);
+    AUTO_JSON json_t *asked = world_record(&w, "asked");
+    world_send(&w, json_pack("{s:s s:i s:s s:[{s:i s:s}]}", "t", "policy", "epoch", 4, "ladder",
+                             "auto", "rules", "id", 9, "text", "deny host *.example"));
+    AUTO_JSON json_t *orphaned = world_record(&w, "orphaned");
+    decide(&w, asked, "allow", ""); /* comes too late */
+    world_expect_exit(&w, 0, "exit");
+    world_expect_in_log(&w, "the rule 'deny host *.example' holds here");
+    world_expect_in_log(&w, " 000 403\n");
+    AUTO_JSON json_t *records = world_spool(&w);
+    assert_int_equal(world_count(records, "consumed"), 0);
+    world_done(&w);
+}
+
 static void a_deadline_is_told_as_one(void **state)
 {
     (void)state;
@@ -219,6 +237,7 @@ int main(void)
         world_test(a_private_address_that_no_rule_lists_is_denied_at_once),
         world_test(an_unlisted_host_is_asked_once_and_a_denial_holds),
         world_test(an_approval_lets_the_held_connection_go_on),
+        world_test(a_rule_that_denies_ends_the_wait),
         world_test(a_deadline_is_told_as_one),
         world_test(records_follow_no_flood_of_hosts),
         world_test(a_list_that_cannot_be_read_starts_nothing),
