@@ -1,5 +1,7 @@
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runner/base/mem.h"
 #include "runner/cmd/cmd.h"
@@ -53,6 +55,23 @@ static bool print_json(const json_t *attempts, const struct strv *paths, struct 
     return out_json(rows, err);
 }
 
+/* What could run on this host next, where a person looks: before the patch on a terminal, else beside
+ * it, since the patch may be applied. */
+static void add_warning(struct buf *out, const struct print *p, const json_t *attempt)
+{
+    size_t n = json_array_size(jx_arr(attempt, "review"));
+    const char *id = jx_str(attempt, "id", "?");
+    if (n == 0)
+        return;
+    if (isatty(STDOUT_FILENO)) {
+        print_review(out, p, attempt);
+        buf_addch(out, '\n');
+    } else {
+        fprintf(stderr, "headgate: note: %s has %zu change%s that could run on this host next; see 'headgate review %s'\n",
+                id, n, n == 1 ? "" : "s", id);
+    }
+}
+
 static bool diff(char **argv, struct err *err)
 {
     bool stat = false, json = false;
@@ -89,6 +108,7 @@ static bool diff(char **argv, struct err *err)
     {
         if (json_array_size(attempts) > 1)
             add_heading(&text, &p, attempt);
+        add_warning(&text, &p, attempt);
         if (!add_patch(&text, &p, attempt, form, &paths, err))
             return false;
     }

@@ -356,6 +356,7 @@ void print_attempt(struct buf *out, const struct print *p, const json_t *a)
     print_field(out, p, "branch", jx_str(a, "branch", NULL));
     print_field(out, p, "base", base.ptr);
     print_field(out, p, "work", work.ptr);
+    print_field(out, p, "note", jx_str(a, "note", NULL));
     add_clashes(&clashes, a);
     print_field(out, p, "conflicts", clashes.len ? clashes.ptr : NULL);
     print_field(out, p, "repository", jx_str(a, "repo", NULL));

@@ -143,6 +143,8 @@ check_equal 'checkout: the host has its own .git as it was' "$(cat "$WORLD/face"
 touch "$WORLD/signals/three"
 until_true 30 is_done "$run.1" || die 'the attempt does not end'
 check_equal 'checkout: the attempt went on' ok "$(outcome_of "$run.1")"
+headgate show "$run.1" >"$WORLD/show"
+check_has 'checkout: and the attempt' 'note:.*took its mount away' "$WORLD/show"
 headgate gate log --json >"$WORLD/log.json"
 check_has 'checkout: the log has it' 'was replaced or removed on the host' "$WORLD/log.json"
 
