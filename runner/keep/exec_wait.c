@@ -51,6 +51,17 @@ static void record_end(struct exec_wait *w, const struct exec_waiting *e, const 
     (void)is_kept;
 }
 
+/* The caller has an errno alone; the words are for whoever looks at the attempt. */
+static void tell_expired(struct exec_wait *w, const struct exec_waiting *e)
+{
+    AUTO_BUF struct buf time = BUF_INIT;
+    clock_add_duration(&time, w->deadline_ms);
+    records_note(w->records,
+                 "%s was not started: nobody decided %s within %s; once it is approved it may be "
+                 "tried again",
+                 e->image.names.v[0], e->name ? e->name : "this call", time.ptr);
+}
+
 /* Callers that were killed, deadlines that passed. From the last on, as each may be taken out. */
 static void on_tick(uv_timer_t *timer)
 {
@@ -63,6 +74,7 @@ static void on_tick(uv_timer_t *timer)
             take_out(w, e);
         } else if (e->until_ms <= now_ms) {
             record_end(w, e, "expired");
+            tell_expired(w, e);
             w->ops->refuse(w->arg, &e->notice);
             take_out(w, e);
         }

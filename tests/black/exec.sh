@@ -48,6 +48,20 @@ check_has 'the caller was told' '^first 126' "$WORLD/log"
 check_has 'the next try ran' '^second 0' "$WORLD/log"
 check_status 2 'an unknown policy is refused' headgate run --exec nonsense -- true
 
+# A question outlives the server; the note says what to do when nobody decides.
+headgate show "$run.1" >"$WORLD/show"
+check_has 'a note names the call that nobody decided' 'nobody decided c[0-9]+ within 1s; once it is approved' "$WORLD/show"
+git config --file "$XDG_CONFIG_HOME/headgate/config" gate.execDeadline 60000
+headgate run --exec ask --detach -- sh -c '/bin/true; echo went on $?' >/dev/null
+run=$(last_run)
+until_true 20 has_pending || die 'no exec was asked'
+call=$(pending)
+kill -9 "$(server_pid)"
+check_equal 'it still waits after a kill of the server' "$call" "$(pending)"
+check_status 0 'and is approved through the next' headgate gate approve "$call"
+until_true 20 is_done "$run.1" || die 'the attempt did not end'
+check 'it ran' status_in "$run.1" 'went on 0'
+
 # By kind of agent, and required by the layer's name.
 git config --file "$XDG_CONFIG_HOME/headgate/config" gate.exec watch
 git config --file "$XDG_CONFIG_HOME/headgate/config" gate.command.exec match

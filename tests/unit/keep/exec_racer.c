@@ -22,6 +22,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifndef RENAME_EXCHANGE
+#define RENAME_EXCHANGE 2
+#endif
 #ifndef AT_EMPTY_PATH
 #define AT_EMPTY_PATH 0x1000
 #endif
@@ -150,6 +153,22 @@ static void try_link(struct counts *c)
     pid_t pid = fork();
     if (pid == 0)
         become("/w/link");
+    wait_for(c, pid);
+}
+
+/* The file behind one name changes: two files that another process exchanges. The one is a copy of the
+ * allowed program, the other a script whose interpreter is the refused one. */
+static void exchange(void)
+{
+    while (!is_over)
+        syscall(SYS_renameat2, AT_FDCWD, "/w/file", AT_FDCWD, "/w/other", RENAME_EXCHANGE);
+}
+
+static void try_file(struct counts *c)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        become("/w/file");
     wait_for(c, pid);
 }
 
@@ -348,7 +367,7 @@ static const struct mode {
     {"missing", try_missing}, {"undumpable", try_undumpable}, {"evil", try_evil},
     {"fds", try_fds},         {"loader", try_loader},         {"memory", try_memory},
     {"big", try_big},         {"bytes", try_bytes},           {"debugger", try_debugger},
-    {"stubborn", try_stubborn},
+    {"stubborn", try_stubborn}, {"rename", try_file},
 };
 
 /* Whoever changes things meanwhile. */
@@ -360,10 +379,13 @@ static pid_t start_helper(const char *mode, pthread_t *ret_thread)
         static char stack[STACK_BYTES] __attribute__((aligned(16)));
         return clone(flip_in_peer, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL);
     }
-    if (strcmp(mode, "link") == 0) {
+    if (strcmp(mode, "link") == 0 || strcmp(mode, "rename") == 0) {
         pid_t pid = fork();
-        if (pid == 0)
-            turn_link();
+        if (pid == 0) {
+            if (strcmp(mode, "link") == 0)
+                turn_link();
+            exchange();
+        }
         return pid;
     }
     return 0;

@@ -55,7 +55,10 @@ static struct counts counts_of(const struct world *w, const char *mode)
 static struct counts race(const char *mode, int n, bool is_verified)
 {
     struct world w;
-    AUTO_FREE char *script = xasprintf("exec_racer %s %d", mode, n);
+    AUTO_FREE char *script =
+        xasprintf("cp /t/exec_good /w/file; printf '#!/t/exec_evil\n' >/w/other; "
+                  "chmod 0755 /w/other; exec_racer %s %d",
+                  mode, n);
     gate(&w, script, "watch");
     set_rule(&w, "deny exec exec_evil");
     if (!is_verified) {
@@ -105,12 +108,20 @@ static void a_link_that_is_turned_never_wins(void **state)
     no_race_is_won("link");
 }
 
+static void a_file_that_is_exchanged_never_wins(void **state)
+{
+    (void)state;
+    no_race_is_won("rename");
+}
+
 static void without_verification_the_racers_win(void **state)
 {
     (void)state;
     assert_true(race("thread", RACES / 4, false).evil > 0);
     assert_true(race("vfork", RACES / 4, false).evil > 0);
+    assert_true(race("peer", RACES / 4, false).evil > 0);
     assert_true(race("link", RACES / 4, false).evil > 0);
+    assert_true(race("rename", RACES / 4, false).evil > 0);
 }
 
 static void expect(const char *mode, int n, struct counts want)
@@ -155,6 +166,20 @@ static void a_debugger_is_refused_unless_granted(void **state)
     assert_int_equal(jx_int(execs, "unverified", 0), 3);
     world_expect_exit(&w, 0, "exit");
     assert_int_equal(counts_of(&w, "debugger").good, 3);
+    world_done(&w);
+}
+
+/* What the gate cannot read it cannot judge. Root reads everything. */
+static void a_program_that_cannot_be_read_is_refused(void **state)
+{
+    (void)state;
+    struct world w;
+    gate(&w, "cp /t/exec_good p; chmod 0111 p; ./p; echo status $?; chmod 0755 p; ./p; echo then $?",
+         "watch");
+    world_start(&w);
+    world_expect_exit(&w, 0, "exit");
+    world_expect_in_log(&w, geteuid() == 0 ? "status 0\n" : "status 126\n");
+    world_expect_in_log(&w, "then 0\n");
     world_done(&w);
 }
 
@@ -403,12 +428,14 @@ int main(void)
         world_test(scripts_run_as_without_a_gate),
         world_test(callers_of_every_kind_are_decided),
         world_test(programs_are_judged_by_what_they_are),
+        world_test(a_program_that_cannot_be_read_is_refused),
         world_test(bytes_of_arguments_arrive_as_they_were),
         world_test(a_debugger_is_refused_unless_granted),
         world_test(a_thread_that_flips_the_path_never_wins),
         world_test(a_parent_that_flips_the_path_of_its_vfork_never_wins),
         world_test(a_process_that_shares_the_memory_never_wins),
         world_test(a_link_that_is_turned_never_wins),
+        world_test(a_file_that_is_exchanged_never_wins),
         world_test(without_verification_the_racers_win),
         world_test(the_agents_own_execs_are_asked_once),
         world_test(a_denied_exec_has_an_errno_and_a_rule_covers_others),
