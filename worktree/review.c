@@ -283,9 +283,11 @@ bool review_list(struct strv *ret, const char *common_dir, const struct treediff
             review_add(ret, why, e->path);
         if (e->new_mode == MODE_EXECUTABLE)
             review_add(ret, "executable", e->path);
-        /* A known submodule that moved is reviewed by what it brings itself. */
-        if (e->new_mode == MODE_REPOSITORY && e->old_mode != MODE_REPOSITORY)
-            review_add(ret, "nested repository", e->path);
+        /* What a moved submodule brings is not in this diff. */
+        if (e->new_mode == MODE_REPOSITORY)
+            review_add(ret,
+                       e->old_mode == MODE_REPOSITORY ? "moved submodule" : "nested repository",
+                       e->path);
         if (e->new_mode == MODE_SYMLINK && leads_out(&blobs, e->path))
             review_add(ret, "symlink out of the tree", e->path);
         if (is_package(e) && has_new_scripts(&blobs, e))

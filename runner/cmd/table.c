@@ -83,7 +83,7 @@ const struct command commands[] = {
      NULL},
     {"box", cmd_box, "run a command in a box alone", "[OPTIONS] -- COMMAND ARG...", NULL, NULL},
     {"agent", NULL, "list, check and add agents", "ls|check|add|rm", agent_commands, "ls"},
-    {"mcp", cmd_mcp, "serve gated tools on standard streams (Model Context Protocol), inside a box", "", NULL, NULL},
+    {"mcp", cmd_mcp, "serve gated tools on standard streams (Model Context Protocol)", "", NULL, NULL},
     {"doctor", cmd_doctor, "say which layers hold on this machine, by trying them",
      "[--json] [--require LAYER,... | --escape [--only ID,...]]", NULL, NULL},
     {"serve", cmd_serve, "start or stop the server (other commands start it by themselves)",
