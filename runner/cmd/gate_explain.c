@@ -9,6 +9,7 @@
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_rules.h"
+#include "runner/cmd/rule_pick.h"
 
 static bool explain(char **argv, struct err *err)
 {
@@ -67,8 +68,8 @@ int cmd_gate_floor(int argc, char **argv)
 }
 
 /* The whole run, or an attempt of it. */
-static bool set_rung(struct client *c, int64_t run, const char *attempt, const char *rung,
-                     struct err *err)
+static bool set_rung(struct buf *covered, struct client *c, int64_t run, const char *attempt,
+                     const char *rung, struct err *err)
 {
     AUTO_JSON json_t *result = NULL;
     json_t *request = json_object();
@@ -77,14 +78,18 @@ static bool set_rung(struct client *c, int64_t run, const char *attempt, const c
     else
         jx_set_int(request, "run", run);
     jx_set_str(request, "ladder", rung);
-    return client_call(&result, c, "ladder.set", request, err) && client_in_force(result, err);
+    if (!client_call(&result, c, "ladder.set", request, err) || !client_in_force(result, err))
+        return false;
+    buf_clear(covered); /* of several changes the last one tells all */
+    rule_report_covered(covered, result);
+    return true;
 }
 
 /* Every attempt of this kind of agent that is not done. */
 static bool set_kind(struct client *c, const char *kind, const char *rung, struct err *err)
 {
     AUTO_JSON json_t *result = NULL;
-    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_BUF struct buf text = BUF_INIT, covered = BUF_INIT;
     size_t i;
     int64_t n = 0;
     const json_t *attempt;
@@ -94,13 +99,14 @@ static bool set_kind(struct client *c, const char *kind, const char *rung, struc
     {
         bool is_meant = strcmp(jx_str(attempt, "agent", ""), kind) == 0 &&
                         strcmp(jx_str(attempt, "state", ""), "done") != 0;
-        if (is_meant && !set_rung(c, 0, jx_str(attempt, "id", ""), rung, err))
+        if (is_meant && !set_rung(&covered, c, 0, jx_str(attempt, "id", ""), rung, err))
             return false;
         n += is_meant;
     }
     print_count(&text, n, "attempt", "attempts");
     buf_addf(&text, " of %s %s at '%s' now; gate.%s.ladder is for those to come\n", kind,
              n == 1 ? "is" : "are", rung, kind);
+    buf_add(&text, covered.ptr, covered.len);
     return out_buf(&text, err);
 }
 
@@ -109,7 +115,7 @@ static bool set_ladder(char **argv, struct err *err)
 {
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
-    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_BUF struct buf text = BUF_INIT, covered = BUF_INIT;
     enum ladder ladder;
     if (!cmd_parse_n(&args, argv, NULL, 0, 2, 2, err))
         return false;
@@ -124,9 +130,9 @@ static bool set_ladder(char **argv, struct err *err)
         return false;
     if (!is_number)
         return set_kind(&c, who, rung, err);
-    if (!set_rung(&c, run, *end ? who : NULL, rung, err))
+    if (!set_rung(&covered, &c, run, *end ? who : NULL, rung, err))
         return false;
-    buf_addf(&text, "%s is at '%s' now\n", who, rung);
+    buf_addf(&text, "%s is at '%s' now\n%s", who, rung, covered.ptr);
     return out_buf(&text, err);
 }
 

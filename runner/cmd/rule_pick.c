@@ -13,21 +13,26 @@ bool rule_proposals(json_t **ret, struct client *c, const char *call, struct err
     return client_call(ret, c, "rule.propose", request, err);
 }
 
-void rule_report(struct buf *report, const json_t *answer)
+void rule_report_covered(struct buf *report, const json_t *answer)
 {
-    const json_t *rule = jx_obj(answer, "rule"), *covered = jx_arr(answer, "covered");
-    AUTO_FREE char *clean = text_clean(jx_str(rule, "text", ""));
     AUTO_BUF struct buf ids = BUF_INIT;
     size_t i;
     const json_t *id;
-    buf_addf(report, "r%" PRId64 ": %s\n", jx_int(rule, "id", 0), clean);
-    json_array_foreach(covered, i, id)
+    json_array_foreach(jx_arr(answer, "covered"), i, id)
     {
         AUTO_FREE char *name = text_clean(json_string_value(id));
         buf_addf(&ids, " %s", name);
     }
     if (ids.len)
         buf_addf(report, "it covers what waits already: headgate gate approve%s\n", ids.ptr);
+}
+
+void rule_report(struct buf *report, const json_t *answer)
+{
+    const json_t *rule = jx_obj(answer, "rule");
+    AUTO_FREE char *clean = text_clean(jx_str(rule, "text", ""));
+    buf_addf(report, "r%" PRId64 ": %s\n", jx_int(rule, "id", 0), clean);
+    rule_report_covered(report, answer);
 }
 
 static bool store(struct buf *report, struct client *c, const json_t *proposals, const json_t *text,

@@ -14,5 +14,7 @@ bool rule_pick(struct buf *report, struct client *c, const json_t *proposals, in
                struct err *err) WARN_UNUSED;
 /* Append the rule that rule.add answered with, and what waits that it covers. */
 void rule_report(struct buf *report, const json_t *answer);
+/* Append what waits that would pass after a change (`covered` of the answer), and how to let it. */
+void rule_report_covered(struct buf *report, const json_t *answer);
 
 #endif

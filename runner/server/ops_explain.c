@@ -224,7 +224,7 @@ bool explain_habit(json_t **ret, struct server *s, int64_t id, struct err *err)
     return true;
 }
 
-static bool is_covered(bool *ret, struct server *s, int64_t id, struct err *err)
+static bool is_covered(bool *ret, struct server *s, int64_t id, bool by_rule, struct err *err)
 {
     __attribute__((cleanup(policy_release))) struct policy policy = POLICY_INIT;
     AUTO_LEDGER_CALL struct ledger_call call = LEDGER_CALL_INIT;
@@ -235,11 +235,12 @@ static bool is_covered(bool *ret, struct server *s, int64_t id, struct err *err)
         !epoch_policy(&policy, s, call.attempt, err))
         return false;
     policy_judge(&j, &policy, &call.request, &place);
-    *ret = strcmp(call.request.source, "hook") == 0 && j.verdict == VERDICT_ALLOW && j.rule > 0;
+    *ret = strcmp(call.request.source, "hook") == 0 && j.verdict == VERDICT_ALLOW &&
+           (!by_rule || j.rule > 0);
     return true;
 }
 
-bool explain_covered(json_t **ret, struct server *s, struct err *err)
+bool explain_covered(json_t **ret, struct server *s, bool by_rule, struct err *err)
 {
     AUTO_JSON json_t *waiting = NULL;
     AUTO_JSON json_t *covered = json_array();
@@ -251,7 +252,7 @@ bool explain_covered(json_t **ret, struct server *s, struct err *err)
     {
         const char *name = jx_str(call, "id", "c0");
         bool is_one;
-        if (!is_covered(&is_one, s, strtoll(name + 1, NULL, 10), err))
+        if (!is_covered(&is_one, s, strtoll(name + 1, NULL, 10), by_rule, err))
             return false;
         if (is_one)
             json_array_append_new(covered, json_string(name));

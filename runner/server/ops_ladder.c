@@ -80,5 +80,8 @@ void op_ladder_set(struct request *r)
         return;
     }
     tell(r->server, change.run);
-    epoch_spread(r->server, epoch, r, json_pack("{s:I}", "epoch", (json_int_t)epoch));
+    json_t *result = json_pack("{s:I}", "epoch", (json_int_t)epoch), *covered = NULL;
+    if (explain_covered(&covered, r->server, false, &err))
+        jx_set(result, "covered", covered);
+    epoch_spread(r->server, epoch, r, result);
 }

@@ -48,7 +48,7 @@ static json_t *added_json(const struct rule *rule, const struct request *r, int6
     struct err ignored = ERR_INIT;
     json_t *covered = NULL;
     json_t *result = json_pack("{s:o}", "rule", rule_json(rule, r->by, at_ms));
-    if (rule->effect == RULE_ALLOW && explain_covered(&covered, r->server, &ignored))
+    if (rule->effect == RULE_ALLOW && explain_covered(&covered, r->server, true, &ignored))
         jx_set(result, "covered", covered);
     return result;
 }

@@ -144,6 +144,7 @@ check_equal 'time to decision' true "$(headgate gate stats --json | jq '.by_pers
 check_equal 'what is asked, by reason' true "$(headgate gate stats --json | jq '.asked_because.ladder > 5')"
 check_status 0 'a rung for a kind that runs' headgate gate ladder command auto
 check_has 'and how many' "1 attempt of command is at 'auto' now" "$OUT"
+check_has 'with what waits and would pass' "^it covers what waits already: headgate gate approve $(pending)\$" "$OUT"
 check_status 2 'no such kind' headgate gate ladder nobody auto
 headgate gate approve --all >/dev/null
 until_true 20 is_done "$run.1" || die 'the attempt with the habit did not end'
