@@ -1,31 +1,19 @@
 #!/bin/sh
-# Commands that need a person's credentials: git push and fetch over ssh (a real sshd on loopback) and https, typed in
+# Commands that need a person's credentials: git push and fetch over ssh (a server on loopback) and https, typed in
 # a box as always, asked, carried out outside with the person's key, on what was harvested. Nothing that an agent can
 # write has an effect, no credential is in its box, and what waits or runs when the server is killed is told truthfully.
 . "$(dirname "$0")/../lib.sh"
-for program in sshd ssh-keygen; do PATH=$PATH:/usr/sbin command -v $program >/dev/null || skip "$program is not installed"; done
+python3 -c "import paramiko" 2>/dev/null || skip "no python3-paramiko"
 
 # ---- a server on loopback that lets one throw-away key in ----
 mkdir -p "$HOME/.ssh" "$WORLD/sshd" "$WORLD/srv"
 chmod 700 "$HOME/.ssh"
 ssh-keygen -q -t ed25519 -N '' -C marker-of-the-key -f "$HOME/.ssh/id_ed25519"
 ssh-keygen -q -t ed25519 -N '' -f "$WORLD/sshd/host"
-cp "$HOME/.ssh/id_ed25519.pub" "$WORLD/sshd/authorized"
-port=$((20000 + $$ % 20000))
-cat >"$WORLD/sshd/config" <<CONF
-Port $port
-ListenAddress 127.0.0.1
-HostKey $WORLD/sshd/host
-AuthorizedKeysFile $WORLD/sshd/authorized
-PidFile none
-StrictModes no
-UsePAM no
-PasswordAuthentication no
-PermitRootLogin yes
-CONF
-[ "$(id -u)" != 0 ] || mkdir -p /run/sshd
-/usr/sbin/sshd -D -e -f "$WORLD/sshd/config" 2>"$WORLD/sshd/log" &
+python3 "$TESTS/fake/sshd.py" "$WORLD/sshd/host" "$HOME/.ssh/id_ed25519.pub" "$WORLD/sshd/port" >"$WORLD/sshd/log" 2>&1 &
 BACKGROUND="$BACKGROUND $!"
+until_true 20 test -s "$WORLD/sshd/port" || die "no ssh server: $(cat "$WORLD/sshd/log")"
+port=$(cat "$WORLD/sshd/port")
 known() { ssh-keyscan -p $port 127.0.0.1 2>/dev/null >"$HOME/.ssh/known_hosts" && [ -s "$HOME/.ssh/known_hosts" ]; }
 until_true 20 known || die "sshd did not start: $(cat "$WORLD/sshd/log")"
 # ssh finds its files by the account, not by HOME.

@@ -120,49 +120,11 @@ PY
 python3 "$WORLD/serve.py" "$WORLD" >"$WORLD/serve.log" 2>&1 &
 BACKGROUND="$BACKGROUND $!"
 
-# An ssh server for one key, which runs what it is asked to as whoever runs this. (sshd would be a daemon of the machine.)
+# An ssh server for one key.
 mkdir -m 755 "$WORLD/ssh"
 ssh-keygen -q -t ed25519 -N '' -C host -f "$WORLD/ssh/host"
 ssh-keygen -q -t ed25519 -N '' -C agent -f "$WORLD/ssh/agent"
-cat >"$WORLD/sshd.py" <<'PY'
-import os, paramiko, socket, subprocess, sys, threading
-world = sys.argv[1]
-host = paramiko.Ed25519Key.from_private_key_file(world + "/ssh/host")
-agent = paramiko.Ed25519Key.from_private_key_file(world + "/ssh/agent")
-class Server(paramiko.ServerInterface):
-    def get_allowed_auths(self, name):
-        return "publickey"
-    def check_auth_publickey(self, name, key):
-        return paramiko.AUTH_SUCCESSFUL if key == agent else paramiko.AUTH_FAILED
-    def check_channel_request(self, kind, number):
-        return paramiko.OPEN_SUCCEEDED if kind == "session" else paramiko.OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
-    def check_channel_exec_request(self, channel, command):
-        threading.Thread(target=run, args=(channel, command), daemon=True).start()
-        return True
-def feed(channel, process):
-    while (data := channel.recv(65536)):
-        process.stdin.write(data)
-        process.stdin.flush()
-    process.stdin.close()
-def run(channel, command):
-    process = subprocess.Popen(["sh", "-c", command.decode()], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    threading.Thread(target=feed, args=(channel, process), daemon=True).start()
-    while (data := process.stdout.read1(65536)):
-        channel.sendall(data)
-    channel.send_exit_status(process.wait())
-    channel.close()
-sock = socket.create_server(("127.0.0.1", 0), backlog=16)
-with open(world + "/ssh/port.new", "w") as out:
-    out.write(str(sock.getsockname()[1]))
-os.rename(world + "/ssh/port.new", world + "/ssh/port")
-kept = []
-while True:
-    transport = paramiko.Transport(sock.accept()[0])
-    transport.add_server_key(host)
-    transport.start_server(threading.Event(), Server())
-    kept.append(transport)
-PY
-python3 "$WORLD/sshd.py" "$WORLD" >"$WORLD/ssh/log" 2>&1 &
+python3 "$TESTS/fake/sshd.py" "$WORLD/ssh/host" "$WORLD/ssh/agent.pub" "$WORLD/ssh/port" >"$WORLD/ssh/log" 2>&1 &
 BACKGROUND="$BACKGROUND $!"
 until_true 20 test -s "$WORLD/ssh/port" || die "no ssh server: $(cat "$WORLD/ssh/log")"
 port=$(cat "$WORLD/ssh/port")
