@@ -111,8 +111,11 @@ static bool raise_loopback(struct err *err)
 
 bool begin(struct launch *l, struct err *err)
 {
-    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
-        return err_sys(err, errno, "cannot make the mounts of the box private");
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
+        err_sys(err, errno, "cannot make the mounts of the box private");
+        launch_blame_apparmor(err);
+        return false;
+    }
     if ((launch_has(l, LAYER_MOUNT) && !make_root(l, err)) ||
         (launch_has(l, LAYER_PID) && !make_proc(l, err)) ||
         (launch_has(l, LAYER_LIMITS) && !limit_namespace(l, err)))

@@ -38,6 +38,8 @@ void launch_set(struct launch *l, enum layer_id id, enum layer_state state, cons
                 const char *reason);
 /* The time since the mark before belongs to this step. */
 void launch_mark(struct launch *l, const char *step);
+/* Where AppArmor lets nobody use a user namespace (Ubuntu), say so first and what to do. */
+bool launch_blame_apparmor(struct err *err);
 /* ERR_LAYER when a required layer is not active. */
 bool launch_check_required(const struct launch *l, struct err *err) WARN_UNUSED;
 /* Send to the caller. fd -1: none. False when the caller is gone. */

@@ -30,22 +30,13 @@ static const struct {
     {LAYER_USER, CLONE_NEWUSER, false, "user namespace, one uid mapped to itself"},
 };
 
-static bool read_flag(const char *path)
-{
-    char c = 0;
-    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 && read(fd, &c, 1) == 1 && c == '1';
-}
-
 static bool explain_no_namespaces(int why, struct err *err)
 {
     err_sys(err, why, "cannot create the namespaces of the box");
     err->code = ERR_LAYER;
-    if (read_flag("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"))
-        err_prefix(err, "AppArmor restricts unprivileged user namespaces; give headgate-box a "
-                        "profile with userns, or set "
-                        "kernel.apparmor_restrict_unprivileged_userns=0");
-    else if (why == ENOSPC || why == EUSERS)
+    if (launch_blame_apparmor(err))
+        return false;
+    if (why == ENOSPC || why == EUSERS)
         err_prefix(err, "the limit of namespaces is used up; raise user.max_user_namespaces");
     else if (why == ENOSYS)
         err_prefix(err, "this process is in a sandbox already, whose filter refuses namespaces; "

@@ -1,9 +1,11 @@
 #include "sandbox/launch/launch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "runner/base/clock.h"
 #include "runner/base/mem.h"
@@ -31,6 +33,19 @@ void launch_mark(struct launch *l, const char *step)
         l->times.n++;
     }
     l->marked_us = now_us;
+}
+
+bool launch_blame_apparmor(struct err *err)
+{
+    char c = 0;
+    AUTO_FD int fd =
+        open("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, &c, 1) != 1 || c != '1')
+        return false;
+    err->code = ERR_LAYER;
+    err_prefix(err, "AppArmor restricts unprivileged user namespaces; give headgate-box a profile "
+                    "with userns, or set kernel.apparmor_restrict_unprivileged_userns=0");
+    return true;
 }
 
 bool launch_check_required(const struct launch *l, struct err *err)

@@ -51,6 +51,38 @@ if can covered-proc; then
     check_equal 'a covered procfs is a fact' 'covered in part' "$(fact covered-proc procfs value)"
 fi
 
+# As on Ubuntu, where a user namespace comes about and nothing is allowed in it.
+no_box apparmor 'AppArmor restricts unprivileged user namespaces; give headgate-box a profile'
+if can apparmor; then
+    check_equal 'AppArmor: is a fact' on "$(fact apparmor "AppArmor's restriction of user namespaces" value)"
+    fact apparmor "AppArmor's restriction of user namespaces" advice >"$WORLD/reason"
+    check_has 'AppArmor: with both ways out' 'profile with .userns,., or set kernel\.apparmor_restrict_unprivileged_userns=0' "$WORLD/reason"
+fi
+# WSL2 is told by its kernel's name. (What hides the real one also covers procfs, so that nothing starts.)
+no_box wsl2 'procfs of the box.s own'
+if can wsl2; then
+    check_equal 'WSL2: the platform' true "$(jq '.platform | test("WSL2")' "$WORLD/wsl2.json")"
+    check_equal 'WSL2: is a fact' WSL2 "$(fact wsl2 host value)"
+    fact wsl2 host advice >"$WORLD/reason"
+    check_has 'WSL2: how to turn the way to Windows off' 'wsl\.conf' "$WORLD/reason"
+fi
+
+# A kernel without filters: told, not the widest ladder, and asking for it ends the start.
+if can no-seccomp; then
+    report no-seccomp
+    check_equal 'no filters: unavailable' unavailable "$(layer no-seccomp seccomp state)"
+    layer no-seccomp seccomp reason >"$WORLD/reason"
+    check_has 'no filters: with a reason' 'CONFIG_SECCOMP_FILTER' "$WORLD/reason"
+    layer no-seccomp seccomp proof >"$WORLD/reason"
+    check_has 'no filters: the proof fails' 'where EPERM was expected' "$WORLD/reason"
+    check_equal 'no filters: the ladder is not the widest' edits "$(jq -r .ladder "$WORLD/no-seccomp.json")"
+    check_equal 'no filters: nor are execs gated' unavailable "$(layer no-seccomp exec state)"
+    check_status 4 'no filters: required' on no-seccomp headgate doctor --require seccomp
+    check_status 125 'no filters: a box that requires it' on no-seccomp headgate box --require seccomp -- true
+    check_status 4 'no filters: run --require' on no-seccomp headgate run --require seccomp -p task -- true
+    headgate serve --stop >/dev/null 2>&1 || :
+fi
+
 # Landlock by ABI: what is missing is named, and asking for it ends the start.
 for abi in 1 2 3 4 5; do
     can landlock-$abi || continue
@@ -121,6 +153,13 @@ fi
 # And here, as it is.
 headgate doctor --json >"$WORLD/here.json"
 check_equal 'facts are told' true "$(jq '[.facts[].name] | contains(["kernel", "host", "procfs", "Landlock ABI", "cgroups", "seccomp notification", "Yama ptrace_scope", "user.max_user_namespaces", "disk"])' "$WORLD/here.json")"
+check_equal 'every layer has its members' true "$(jq '[.layers[] | has("name") and has("mechanism") and has("state") and has("reason") and has("proof")] | all' "$WORLD/here.json")"
+check_equal 'all layers are there' 'user mount pid ipc uts net cgroup limits caps landlock seccomp pty exec' "$(jq -r '[.layers[].name] | join(" ")' "$WORLD/here.json")"
+check_equal 'each that is not unavailable is proved by trying it with and without' '' \
+    "$(jq -r '.layers[] | select(.state != "unavailable") | select((.proof | capture(": (?<with>.*); without[^:]*: (?<without>.*)$") // {with: 1, without: 1}) | .with == .without) | "\(.name): \(.proof)"' "$WORLD/here.json")"
+headgate doctor >"$WORLD/here.txt"
+for l in user mount pid ipc uts net cgroup limits caps landlock seccomp pty exec; do check_has "the table has $l" "^  $l +(active|degraded|unavailable) " "$WORLD/here.txt"; done
+check_status 2 'a layer that there is not' headgate doctor --require none
 check_equal 'other systems by what they are' 'not built, not enforced' "$(jq -r '.facts[] | select(.name == "macOS, Windows") | .value' "$WORLD/here.json")"
 
 exit "$FAILED"

@@ -23,6 +23,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -145,6 +146,52 @@ static void hide_cgroups(void)
         die("hide cgroups");
 }
 
+/* Another /proc/sys/kernel: what of the real one is read, and one file that says otherwise. */
+static void tell_kernel(const char *name, const char *text)
+{
+    static const char *const kept[] = {"osrelease", "random/boot_id", "cap_last_cap", "pid_max",
+                                       "overflowuid", "overflowgid", "ngroups_max"};
+    char folder[] = "/tmp/poorhost-XXXXXX", path[256], content[COUNT(kept)][128] = {{0}};
+    for (size_t i = 0; i < COUNT(kept); i++) {
+        snprintf(path, sizeof(path), "/proc/sys/kernel/%s", kept[i]);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0 && read(fd, content[i], sizeof(content[i]) - 1) < 0)
+            die(path);
+        close(fd);
+    }
+    own_namespaces();
+    if (!mkdtemp(folder) || mount("none", "/proc/sys/kernel", "tmpfs", 0, NULL) != 0 ||
+        mkdir("/proc/sys/kernel/random", 0755) != 0 || rmdir(folder) != 0)
+        die("another /proc/sys/kernel");
+    for (size_t i = 0; i <= COUNT(kept); i++) {
+        bool is_told = i == COUNT(kept);
+        snprintf(path, sizeof(path), "/proc/sys/kernel/%s", is_told ? name : kept[i]);
+        const char *line = is_told ? text : content[i];
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0444);
+        if (fd < 0 || write(fd, line, strlen(line)) < 0)
+            die(path);
+        close(fd);
+    }
+}
+
+/* As Ubuntu's AppArmor does it: a user namespace comes about, and in it nothing is allowed. */
+static void restrict_by_apparmor(void)
+{
+    static const struct sock_filter code[] = {
+        LOAD(nr),  IS(SYS_mount, 3, 0), IS(SYS_open_tree, 2, 0), IS(SYS_move_mount, 1, 0),
+        ALLOW,     FAIL(EACCES),
+    };
+    tell_kernel("apparmor_restrict_unprivileged_userns", "1\n");
+    load(code, COUNT(code), 0);
+}
+
+/* A kernel without filters; its own no_new_privs stays. */
+static void refuse_filters(void)
+{
+    static const struct sock_filter code[] = {LOAD(nr), IS(SYS_seccomp, 0, 1), FAIL(ENOSYS), ALLOW};
+    load(code, COUNT(code), 0);
+}
+
 /* What a call that is listened to comes to: a value, an error, or the kernel's own answer. */
 struct verdict {
     long long value;
@@ -265,6 +312,12 @@ static bool apply(const char *kind)
         refuse_ptrace();
     else if (strcmp(kind, "covered-proc") == 0)
         cover_proc();
+    else if (strcmp(kind, "apparmor") == 0)
+        restrict_by_apparmor();
+    else if (strcmp(kind, "wsl2") == 0)
+        tell_kernel("osrelease", "5.15.167.4-microsoft-standard-WSL2\n");
+    else if (strcmp(kind, "no-seccomp") == 0)
+        refuse_filters();
     else if (strcmp(kind, "no-cgroups") == 0)
         hide_cgroups();
     else
