@@ -243,6 +243,46 @@ static void a_deadline_that_passed_is_told_as_one(void **state)
     world_done(&w);
 }
 
+/* Its time is over: said once, and it waits on. */
+static void a_call_with_patience_is_overdue_and_waits_on(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init_asking(&w, ASK);
+    json_object_set_new(w.config, "deadline_ms", json_integer(100));
+    json_object_set_new(w.config, "patience_ms", json_integer(60 * 1000));
+    world_start(&w);
+    AUTO_JSON json_t *asked = world_record(&w, "asked");
+    assert_true(jx_int(asked, "deadline_ms", 0) - jx_int(asked, "at_ms", 0) > 50 * 1000);
+    AUTO_JSON json_t *overdue = world_record(&w, "overdue");
+    assert_int_equal(jx_int(overdue, "call", 0), jx_int(asked, "call", -1));
+    decide(&w, asked, "allow", "");
+    AUTO_JSON json_t *consumed = world_record(&w, "consumed");
+    assert_int_equal(jx_int(consumed, "call", 0), jx_int(asked, "call", -1));
+    world_expect_exit(&w, 0, "exit");
+    AUTO_JSON json_t *records = world_spool(&w);
+    assert_int_equal(world_count(records, "overdue"), 1);
+    assert_int_equal(world_count(records, "expired"), 0);
+    world_done(&w);
+}
+
+/* Patience ends too. */
+static void an_overdue_call_expires(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init_asking(&w, ASK);
+    json_object_set_new(w.config, "deadline_ms", json_integer(50));
+    json_object_set_new(w.config, "patience_ms", json_integer(200));
+    world_start(&w);
+    AUTO_JSON json_t *overdue = world_record(&w, "overdue");
+    AUTO_JSON json_t *expired = world_record(&w, "expired");
+    assert_int_equal(jx_int(expired, "call", 0), jx_int(overdue, "call", -1));
+    world_expect_exit(&w, 0, "exit");
+    world_expect_in_log(&w, "\"why\":\"deadline\"");
+    world_done(&w);
+}
+
 static void a_waiting_call_is_closed_when_the_attempt_ends(void **state)
 {
     (void)state;
@@ -374,6 +414,8 @@ int main(void)
         world_test(a_decision_for_another_digest_is_a_denial),
         world_test(a_hook_that_was_killed_is_orphaned),
         world_test(a_deadline_that_passed_is_told_as_one),
+        world_test(a_call_with_patience_is_overdue_and_waits_on),
+        world_test(an_overdue_call_expires),
         world_test(a_waiting_call_is_closed_when_the_attempt_ends),
         world_test(a_second_request_on_a_connection_is_refused),
         world_test(nonsense_and_excess_are_denied_with_a_reason),
