@@ -101,10 +101,11 @@ void way_out_show(struct box_spec *spec, const struct strv *services)
     unsigned port = way_out_port(services);
     AUTO_FREE char *url = xasprintf("http://127.0.0.1:%u", port);
     AUTO_FREE char *place = xasprintf("127.0.0.1:%u", port);
-    AUTO_FREE char *java = xasprintf("-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=%u "
+    const char *own = strv_env_get(&spec->env, "JAVA_TOOL_OPTIONS");
+    AUTO_FREE char *java = xasprintf("%s%s-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=%u "
                                      "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=%u "
                                      "-Dhttp.nonProxyHosts=localhost|127.*|[::1]",
-                                     port, port);
+                                     own ? own : "", own ? " " : "", port, port);
     strv_pushf(&spec->listen_ports, "%u", port);
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         strv_env_set(&spec->env, names[i], url);

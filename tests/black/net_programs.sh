@@ -207,6 +207,9 @@ public class Get {
 JAVA
     in_run java "java -Dhttp.nonProxyHosts= $WORLD/shown/Get.java http://127.0.0.1:$http/files/plain.txt"
     check_has 'Java by its URLs' '^stream plain$' "$WORLD/java.log"
+    check_status 0 "a person's own options for Java stay" headgate box --net "127.0.0.1:$http" --env JAVA_TOOL_OPTIONS=-Downed=yes -- \
+        sh -c 'echo "$JAVA_TOOL_OPTIONS"'
+    check_has 'beside the proxy' '^-Downed=yes -Dhttp.proxyHost=' "$OUT"
     check_has "and by its HTTP client" '^client plain$' "$WORLD/java.log"
 else
     echo 'not tried: Java is not installed'
