@@ -5,7 +5,7 @@
 
 static const struct escape_rows *const families[] = {&escape_spaces, &escape_calls, &escape_ipc,
                                                      &escape_life,   &escape_net,   &escape_home,
-                                                     &escape_git,    &escape_proxy};
+                                                     &escape_git,    &escape_proxy, &escape_exec};
 
 /* Each id that was asked for is one, or the row of some. */
 static bool check_ids(const struct strv *ids, struct err *err)

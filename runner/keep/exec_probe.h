@@ -2,8 +2,8 @@
  * exec_probe: the exec gate proved by trying it, for `headgate doctor`.
  *
  * In a real box a program is refused, and another has its path changed in the caller's memory after
- * it was allowed; the first must have its errno, the second must not run. The same again in a box
- * without verification and in one without a gate, where they run, else the first answers prove
+ * it was allowed (exec_trial); the first must have its errno, the second must not run. The same again in a
+ * box without verification and in one without a gate, where they run, else the first answers prove
  * nothing. Three boxes; blocks for well under a second.
  */
 #ifndef KEEP_EXEC_PROBE_H

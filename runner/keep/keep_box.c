@@ -140,8 +140,14 @@ static json_t *keep_layers_json(const struct keep *k, const struct layer_report 
     for (int id = 0; id < LAYER_COUNT; id++)
         keep_add_layer(list, layer_name((enum layer_id)id), &report->layer[id]);
     keep_add_layer(list, "exec", &k->exec.layer);
-    if (k->config.exec != EXEC_OFF)
-        jx_set_str(json_array_get(list, LAYER_COUNT), "limits", exec_not_covered());
+    if (k->config.exec != EXEC_OFF) {
+        AUTO_FREE char *limits = xasprintf(
+            "%s%s", exec_not_covered(),
+            k->config.may_debug ? "; given up (gate.debugger): execs under a debugger in the box are "
+                                  "not verified"
+                                : "");
+        jx_set_str(json_array_get(list, LAYER_COUNT), "limits", limits);
+    }
     keep_add_layer(list, "keeper", &k->own);
     return list;
 }

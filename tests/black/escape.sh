@@ -48,7 +48,7 @@ fi
 
 # Every row of the list of known ways that concerns git and files, namespaces, system calls, daemons, siblings and life.
 for id in $(seq -f 'G%02.0f' 1 12) G14 G16 G17 G18 G19 G20 G21 G22 G23 G24 G26 G27 $(seq -f 'N%02.0f' 1 9) N11 N12 N13 \
-    S01 S02 S03 S05 S06 S07 S08 S09 I01 I02 I03 I04 I05 I06 I08 I09 I10 $(seq -f 'L%02.0f' 1 10) L12; do
+    X01 X03 X04 X07 X08 X09 X11 X12 X16 X17 S01 S02 S03 S05 S06 S07 S08 S09 I01 I02 I03 I04 I05 I06 I08 I09 I10 $(seq -f 'L%02.0f' 1 10) L12; do
     jq -e --arg id "$id" 'any(.attempts[]; .id | startswith($id))' "$WORLD/own.json" >/dev/null || fail "no attempt $id"
 done
 

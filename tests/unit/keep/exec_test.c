@@ -162,6 +162,9 @@ static void a_debugger_is_refused_unless_granted(void **state)
     gate(&w, "exec_racer debugger 3", "watch");
     jx_set_bool(jx_obj(w.config, "exec"), "debugger", true);
     world_start(&w);
+    AUTO_JSON json_t *layers = world_record(&w, "layers");
+    const json_t *exec = json_array_get(jx_arr(layers, "layers"), LAYER_COUNT);
+    assert_non_null(strstr(jx_str(exec, "limits", ""), "given up (gate.debugger)"));
     AUTO_JSON json_t *execs = world_record(&w, "execs");
     assert_int_equal(jx_int(execs, "unverified", 0), 3);
     world_expect_exit(&w, 0, "exit");
