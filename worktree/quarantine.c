@@ -66,8 +66,9 @@ bool quarantine_fill(const char *path, const struct wt_attempt *a, int pack_fd, 
     g.input_fd = 0;
     g.input = tips->ptr;
     g.input_len = tips->len;
+    /* Not --all: that reads the HEAD of every worktree, and a person may just remove one. */
     const char *const *check =
-        GIT_ARGS("rev-list", "--objects", "--stdin", "--not", "--all", "--quiet");
+        GIT_ARGS("rev-list", "--objects", "--stdin", "--not", "--glob=refs/*", "--quiet");
     return gitrun_out(&ignored, &g, check, err) ||
            err_prefix(err, "what attempt %s sent is not whole", a->id);
 }
