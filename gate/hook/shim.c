@@ -115,7 +115,7 @@ static bool add_branch(struct strv *words, struct err *err)
     broker_act_release(&act);
     if (!is_pull || is_list || is_told)
         return true;
-    AUTO_FREE char *branch = shim_git_branch(NULL, err);
+    AUTO_FREE char *branch = shim_git_public_branch(err);
     if (!branch)
         return false;
     if (is_create)

@@ -89,6 +89,18 @@ char *shim_git_branch(const char *dir, struct err *err)
     return branch;
 }
 
+char *shim_git_public_branch(struct err *err)
+{
+    static const char heads[] = "refs/heads/";
+    AUTO_FREE char *branch = shim_git_branch(NULL, err);
+    if (!branch)
+        return NULL;
+    AUTO_FREE char *key = xasprintf("branch.%s.merge", branch);
+    AUTO_FREE char *ref = LINE_OF(NULL, "config", "--get", key);
+    bool has_upstream = ref && strncmp(ref, heads, sizeof(heads) - 1) == 0;
+    return has_upstream ? xstrdup(ref + sizeof(heads) - 1) : steal_ptr(&branch);
+}
+
 bool shim_git_describe(struct shim_push *ret, const struct broker_act *act, struct err *err)
 {
     struct err ignored = ERR_INIT;

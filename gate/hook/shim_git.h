@@ -21,6 +21,8 @@ char *shim_real(const char *name);
 bool shim_git_is_ours(const struct strv *words);
 /* The branch that is checked out, allocated; NULL with ERR_USAGE: none. dir: git -C, or NULL. */
 char *shim_git_branch(const char *dir, struct err *err);
+/* The same branch as the remote has it: its upstream's name, else its own. */
+char *shim_git_public_branch(struct err *err);
 bool shim_git_describe(struct shim_push *ret, const struct broker_act *act, struct err *err) WARN_UNUSED;
 /* After a push: the remote-tracking ref, and with -u the branch's upstream. */
 bool shim_git_pushed(const struct broker_act *act, const struct shim_push *push, const json_t *message,

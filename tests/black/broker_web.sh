@@ -26,10 +26,10 @@ root, port_file, api_file, pem, key, address = sys.argv[1:7]
 ISSUE = {"__typename": "Issue", "id": "I_7", "number": 7, "title": "A bug of the test", "state": "OPEN", "body": "words", "url": "https://x/7", "author": {"login": "me"},
     "labels": {"nodes": [], "totalCount": 0}, "assignees": {"nodes": [], "totalCount": 0}, "projectCards": {"nodes": [], "totalCount": 0},
     "comments": {"nodes": [], "totalCount": 0}, "reactionGroups": [], "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z"}
-REPOSITORY = {"id": "R_1", "name": "app", "owner": {"login": "me"}, "hasIssuesEnabled": True, "issue": ISSUE, "issueOrPullRequest": ISSUE,
+REPOSITORY = {"id": "R_1", "name": "app", "owner": {"login": "me"}, "defaultBranchRef": {"name": "main"}, "hasIssuesEnabled": True, "issue": ISSUE, "issueOrPullRequest": ISSUE,
     "issues": {"nodes": [ISSUE], "pageInfo": {"hasNextPage": False, "endCursor": ""}, "totalCount": 1}}
 DATA = {"Issue": {"fields": []}, "PullRequest": {"fields": []}, "Repository": {"fields": []}, "repository": REPOSITORY,
-    "addComment": {"commentEdge": {"node": {"url": "https://x/7#c1"}}}, "viewer": {"login": "me"}}
+    "createPullRequest": {"pullRequest": {"id": "P_9", "url": "https://x/pull/9"}}, "addComment": {"commentEdge": {"node": {"url": "https://x/7#c1"}}}, "viewer": {"login": "me"}}
 def asked(value, query): # gh refuses members that it did not ask for
     if isinstance(value, dict):
         return {k: asked(v, query) for k, v in value.items() if re.search(r"\b%s\b" % k, query)}
@@ -119,11 +119,14 @@ check_has 'and git says why' 'could not read Username|Authentication failed' "$W
 if command -v gh >/dev/null && [ "$name" ]; then
     export GH_ENTERPRISE_TOKEN=the-hub-token SSL_CERT_FILE="$WORLD/ca.pem"
     carry hub 'gh issue list; echo "list $?"; echo "several words" >body; gh issue comment 7 --body-file body; echo "comment $?"
+git commit -q --allow-empty -m x; git push -q -u origin HEAD:proposal; gh pr create --title T --body B --draft; echo "create $?"
 gh api user; gh issue list --web; gh issue list -R other/app; env | grep -i token; /usr/bin/gh issue list; echo "direct $?"'
     check_has 'gh lists issues' 'A bug of the test' "$WORLD/hub"
     check_has 'with its exit code' '^list 0$' "$WORLD/hub"
     check_has 'and comments' '^https://x/7#c1$' "$WORLD/hub"
     check_has 'the text was in a file of the box' 'several words' "$WORLD/api"
+    check_has 'a pull request is made' '^https://x/pull/9$' "$WORLD/hub"
+    check_has 'of the branch that was pushed' 'CreatePullRequestInput.*"headRefName":"proposal"' "$WORLD/api"
     check_has 'with the login of the person' ' token the-hub-token ' "$WORLD/api"
     check_lacks 'which is not in the box' 'the-hub-token' "$WORLD/hub"
     check_has 'other commands are not carried out' 'gh api user is not carried out' "$WORLD/hub"
