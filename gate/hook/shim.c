@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 
-enum { EXIT_REFUSED = 1, EXIT_NO_PROGRAM = 127, BODY_BYTES = 64 * 1024 };
+enum { EXIT_REFUSED = 1, EXIT_NOT_YET = 75, EXIT_NO_PROGRAM = 127, BODY_BYTES = 64 * 1024 };
 
 static const char *base_name(const char *program)
 {
@@ -185,6 +186,28 @@ static int carried_out(const struct broker_act *act, const struct shim_push *pus
     return status;
 }
 
+/* Agents end a command after a minute or two, and then tell the model nothing. Only what
+ * signal-safety(7) allows. */
+static void on_patience(int number)
+{
+    static const char text[] =
+        "not done yet: a person has to decide. Go on with something else: it is carried out once it is "
+        "approved, also when nobody waits for it. Type the same again later to see what came of it\n";
+    (void)number;
+    ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
+    (void)written;
+    _exit(EXIT_NOT_YET);
+}
+
+static void be_patient(void)
+{
+    const char *seconds = getenv("HEADGATE_PATIENCE");
+    signal(SIGALRM, on_patience);
+    signal(SIGTERM, on_patience);
+    if (seconds)
+        alarm((unsigned)strtoul(seconds, NULL, 10));
+}
+
 static int ask(const struct strv *words, char **argv, const char *gate)
 {
     struct err err = ERR_INIT;
@@ -197,8 +220,12 @@ static int ask(const struct strv *words, char **argv, const char *gate)
     if (is_read && act.kind == BROKER_PUSH && !shim_git_describe(&push, &act, &err))
         return fail(words->v[0], &err);
     AUTO_JSON json_t *request = request_of(words, &push);
+    be_patient();
     if (!exchange(&answer, gate, request, &err))
         return fail(words->v[0], &err);
+    alarm(0);
+    signal(SIGALRM, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
     int status = answer.allow && is_read ? carried_out(&act, &push, argv, answer.message)
                                          : refused(words->v[0], &answer);
     json_decref(answer.reason);

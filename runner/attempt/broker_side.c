@@ -68,6 +68,14 @@ static void tell_remotes(struct box_spec *spec, const json_t *remotes)
     strv_env_set(&spec->env, "HEADGATE_REMOTES", names.ptr);
 }
 
+/* An agent ends a command that takes long, as Claude Code does after two minutes; a script of the person's
+ * waits for as long as a person takes. */
+static void tell_patience(struct box_spec *spec, const struct boxes *b)
+{
+    if (strcmp(b->spec->agent, "command") != 0)
+        strv_env_set(&spec->env, "HEADGATE_PATIENCE", "100");
+}
+
 bool broker_side_show(struct box_spec *spec, const struct boxes *b, const char *hook, struct err *err)
 {
     static const char *const programs[] = {"git", "gh", "glab"};
@@ -85,6 +93,7 @@ bool broker_side_show(struct box_spec *spec, const struct boxes *b, const char *
     AUTO_FREE char *with_shims = xasprintf(INSIDE_SHIMS ":%s", path ? path : "/usr/bin:/bin");
     strv_env_set(&spec->env, "PATH", with_shims);
     tell_remotes(spec, remotes);
+    tell_patience(spec, b);
     return true;
 }
 

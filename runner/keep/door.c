@@ -137,6 +137,11 @@ static void door_judge(struct door_call *c, struct call_request *request)
     }
     c->is_for_broker = broker_is_call(request);
     bool is_whole = !c->is_for_broker || broker_complete(request, d->config->remotes, &err);
+    if (c->is_for_broker && is_whole) {
+        call_action_digest(c->action, request);
+        if (door_take_up(c))
+            return;
+    }
     call_digest(c->digest, d->config->attempt, c->number, request);
     if (is_whole)
         policy_judge(&j, &d->policy, request, &place);
@@ -196,6 +201,8 @@ static void door_on_closed(struct conn *conn, const struct err *err, void *arg)
     struct door *d = c->door;
     (void)conn;
     (void)err;
+    if (door_leave(c))
+        return;
     if (c->is_waiting) {
         d->n_waiting--;
         door_orphan(c);
@@ -207,9 +214,7 @@ static void door_on_closed(struct conn *conn, const struct err *err, void *arg)
             break;
         }
     }
-    call_request_release(&c->request);
-    free(c->name);
-    free(c);
+    door_call_free(c);
 }
 
 static void door_on_accept(void *arg, int fd)
@@ -299,6 +304,8 @@ static struct door_call *door_find(const struct door *d, int64_t number)
 
 static bool door_has_hung_up(const struct door_call *c)
 {
+    if (c->is_for_broker)
+        return false; /* nobody needs to wait for it */
     struct pollfd p = {.fd = conn_fd(c->conn), .events = 0};
     return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
 }
@@ -397,6 +404,8 @@ void door_release(struct door *d)
 {
     policy_release(&d->policy);
     confirm_release(&d->confirm);
+    for (size_t i = 0; i < d->n_calls; i++)
+        door_call_free(d->calls[i]); /* left behind: the others went with their connections */
     free(d->calls);
     d->calls = NULL;
 }

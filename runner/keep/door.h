@@ -6,6 +6,7 @@
  *                       -> waiting (asked) -> answered (decided | expired | closed) -> gone
  *                                          -> gone (hung up: orphaned)
  *   of source broker, instead of the answer `allow`: carried -> answered (what came of it) -> gone
+ *                     hung up while it waits or is carried: left behind, until the same is asked again
  *
  * Invariants:
  * 1. No answer `allow` is written before its record (`decided` or `consumed`) is on disk; when that

@@ -26,14 +26,25 @@ static void door_wait_no_more(struct door_call *c)
     c->is_waiting = false;
 }
 
-/* The one place that answers: once for a call, and the connection ends with it. */
-static void door_send(struct door_call *c, const json_t *answer)
+void door_call_free(struct door_call *c)
+{
+    call_request_release(&c->request);
+    json_decref(c->kept);
+    free(c->name);
+    free(c);
+}
+
+void door_send(struct door_call *c, const json_t *answer)
 {
     if (c->is_answered)
         return;
     c->is_answered = true;
     c->is_carried = false;
     door_wait_no_more(c);
+    if (!c->conn) {
+        c->kept = json_copy((json_t *)(uintptr_t)answer);
+        return;
+    }
     conn_send(c->conn, answer);
     conn_finish(c->conn);
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Commands that need a person's credentials: git push and fetch over ssh (a server on loopback) and https, typed in
+# Commands that need a person's credentials: git push and fetch over ssh (a server on loopback), typed in
 # a box as always, asked, carried out outside with the person's key, on what was harvested. Nothing that an agent can
 # write has an effect, no credential is in its box, and what waits or runs when the server is killed is told truthfully.
 . "$(dirname "$0")/../lib.sh"
@@ -138,7 +138,15 @@ check_equal 'so nothing came' '' "$(at_remote direct)"
 # ---- the branch moved after it was asked ----
 start moved -- 'git commit -q --allow-empty -m one; git push origin HEAD:fix/moved; echo "status $?"'
 until_true 60 has_pending || die 'the push is not asked'
-check 'a commit comes meanwhile' script -qec "headgate enter $attempt -- git commit -q --allow-empty -m two" /dev/null
+# Its terminal's input stays open until the command has ended.
+inside() {
+    mkfifo "$WORLD/typed"
+    script -qec "headgate enter $attempt -- $*" /dev/null <"$WORLD/typed" &
+    entered=$!
+    exec 9>"$WORLD/typed"
+    wait $entered && exec 9>&- && rm "$WORLD/typed"
+}
+check 'a commit comes meanwhile' inside git commit -q --allow-empty -m two
 headgate gate approve "$(pending)" >/dev/null
 done_as moved
 check_has 'what was not shown is not pushed' 'another commit than when this was asked' "$WORLD/moved"
@@ -156,6 +164,19 @@ done_as own
 check_has 'it works' '^status 0$' "$WORLD/own"
 check_has 'and git knows' '^## topic\.\.\.origin/topic$' "$WORLD/own"
 check_equal 'at the remote' better "$(git -C "$WORLD/srv/app.git" log -1 --format=%s topic)"
+
+# ---- nobody waits for it: an agent's command ends after a while, and what was asked stays ----
+start left -- 'git commit -q --allow-empty -m left; export HEADGATE_PATIENCE=1
+until git push -u origin HEAD:fix/left; do echo "not yet $?"; done; git rev-parse origin/fix/left'
+says() { headgate logs "$attempt" | grep -q "$1"; }
+until_true 60 says '^not yet 75$' || fail 'the command does not give up'
+check 'the agent is told to go on' says '^not done yet: a person has to decide'
+check_equal 'the call waits on, and is one' 1 "$(pending | wc -l)"
+headgate gate approve "$(pending)" >/dev/null
+done_as left
+check_has 'asked again, it hears what came of it' 'set up to track .origin/fix/left' "$WORLD/left"
+check_has 'and its git knows' "^$(at_remote fix/left)\$" "$WORLD/left"
+check_equal 'it was one call' 1 "$(headgate gate ls --all --json | jq --arg a "$attempt" '[.calls[] | select(.attempt == $a and .tool == "git push")] | length')"
 
 # ---- files of Git LFS, whose content no push of commits takes along ----
 start lfs -- 'printf "*.bin filter=lfs diff=lfs merge=lfs -text\n" >.gitattributes
