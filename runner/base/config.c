@@ -39,6 +39,7 @@ static const struct {
     {"gate.freeze", VALUE_BOOL},
     {"gate.deadline", VALUE_INT},
     {"gate.outcome", VALUE_TEXT},
+    {"gate.rule", VALUE_TEXT},
     {"gate.notifycommand", VALUE_TEXT},
     {"gate.netdeadline", VALUE_INT},
     {"box.user", VALUE_TEXT},

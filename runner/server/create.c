@@ -43,6 +43,7 @@ void create_free(struct create *c)
     json_decref(c->keys);
     strv_release(&c->net);
     strv_release(&c->notes);
+    strv_release(&c->rules);
     wt_repo_release(&c->repo);
     wt_commit_release(&c->base);
     buf_release(&c->rung_why);
@@ -258,6 +259,11 @@ static bool choose_setup(struct create *c, struct err *err)
     if (setup.ladder && (!setup_tighten(&c->loosest, &ignored, &setup, err) ||
                          !setup_tighten(&c->ladder, &c->rung_why, &setup, err)))
         return false;
+    if (config_str(c->config, "gate.rule", NULL))
+        return err_set(err, ERR_USAGE,
+                       "gate.rule is for a repository's .headgate; yours are kept with 'headgate gate rule "
+                       "add'");
+    strv_push_all(&c->rules, strv_array(&setup.rules));
     if (setup_asks(&setup)) {
         setup_describe(&asks, &setup);
         c->consent_digest = xstrdup(setup.digest);

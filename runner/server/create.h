@@ -33,6 +33,7 @@ struct create {
     int64_t ask_ms; /* 0: as configured */
     bool ask_waits;
     enum ladder loosest; /* that the repository lets a task have */
+    struct strv rules;   /* of the repository, for this run */
     struct buf rung_why;
     char *require;        /* layer list or NULL */
     char *setup;          /* command to run first, NULL: none */

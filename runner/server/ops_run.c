@@ -114,13 +114,31 @@ static bool log_run(struct create *c, int64_t n, int64_t at_ms, struct err *err)
     return ledger_log(c->request->server->db, "run.create", body, at_ms, err);
 }
 
-/* The run, its attempts, the consent and the log row: all or nothing. */
+/* What the repository's .headgate denies and asks holds for this run. */
+static bool insert_rules(struct create *c, int64_t at_ms, struct err *err)
+{
+    const struct ledger_origin origin = {.by = ".headgate of the repository", .at_ms = at_ms};
+    for (size_t i = 0; i < c->rules.n; i++) {
+        AUTO_RULE struct rule rule = RULE_INIT;
+        int64_t id;
+        if (!rule_parse(&rule, c->rules.v[i], err))
+            return false;
+        rule.scope = RULE_RUN;
+        rule.scope_value = xasprintf("%lld", (long long)c->number);
+        if (!ledger_rule_add(&id, c->request->server->db, &rule, &origin, err))
+            return false;
+    }
+    return true;
+}
+
+/* The run, its attempts, its rules, the consent and the log row: all or nothing. */
 static bool store_run(struct create *c, struct err *err)
 {
     AUTO_ROLLBACK struct db *db = c->request->server->db;
     int64_t at_ms = clock_unix_ms();
     int64_t n = (int64_t)json_array_size(jx_arr(c->body, "tasks")) * c->n;
     return db_begin(db, err) && insert_run(c, n, at_ms, err) && insert_attempts(c, at_ms, err) &&
+           insert_rules(c, at_ms, err) &&
            (!c->consent_digest || store_add_consent(db, c->repo.common_dir, c->consent_digest,
                                                     c->request->by, at_ms, err)) &&
            log_run(c, n, at_ms, err) && db_commit(db, err);

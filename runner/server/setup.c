@@ -19,6 +19,7 @@ void setup_release(struct setup *s)
     free(s->command);
     free(s->ladder);
     strv_release(&s->notes);
+    strv_release(&s->rules);
     *s = (struct setup)SETUP_INIT;
 }
 
@@ -28,6 +29,10 @@ static void visit(const char *key, const char *value, void *arg)
     char **member = strcmp(key, "worktree.setup") == 0 ? &s->command
                     : strcmp(key, "gate.ladder") == 0  ? &s->ladder
                                                        : NULL;
+    if (strcmp(key, "gate.rule") == 0) {
+        strv_push(&s->rules, value);
+        return;
+    }
     if (!member) {
         strv_pushf(&s->notes,
                    FILE_NAME " of the repository sets %s, which a repository may not set: ignored",
@@ -55,6 +60,35 @@ static bool read_bytes(struct buf *out, bool *ret_exists, const char *toplevel, 
            err_prefix(err, FILE_NAME " of the repository");
 }
 
+/* A repository may deny and ask, for the runs that start from it; nothing else. */
+static bool check_rule(struct strv *out, const char *text, struct err *err)
+{
+    AUTO_RULE struct rule rule = RULE_INIT;
+    AUTO_BUF struct buf canonical = BUF_INIT;
+    if (!rule_parse(&rule, text, err))
+        return err_prefix(err, FILE_NAME " of the repository: gate.rule");
+    if (rule.effect == RULE_ALLOW || rule.scope != RULE_ALWAYS)
+        return err_set(err, ERR_USAGE,
+                       FILE_NAME " of the repository: gate.rule = %.200s: a repository's rule denies or "
+                       "asks, and names no scope",
+                       text);
+    rule_text(&canonical, &rule);
+    strv_push(out, canonical.ptr);
+    return true;
+}
+
+static bool check_rules(struct setup *s, struct err *err)
+{
+    AUTO_STRV struct strv canonical = STRV_INIT;
+    for (size_t i = 0; i < s->rules.n; i++)
+        if (!check_rule(&canonical, s->rules.v[i], err))
+            return false;
+    strv_release(&s->rules);
+    s->rules = canonical;
+    canonical = (struct strv)STRV_INIT;
+    return true;
+}
+
 bool setup_read(struct setup *ret, const char *toplevel, struct err *err)
 {
     AUTO_BUF struct buf bytes = BUF_INIT;
@@ -68,19 +102,28 @@ bool setup_read(struct setup *ret, const char *toplevel, struct err *err)
         return false;
     digest_bytes(ret->digest, bytes.ptr, bytes.len);
     config_each(config, visit, ret);
-    return true;
+    return check_rules(ret, err);
 }
 
 bool setup_asks(const struct setup *s)
 {
-    return s->command || s->ladder;
+    return s->command || s->ladder || s->rules.n > 0;
 }
 
 void setup_describe(struct buf *out, const struct setup *s)
 {
-    enum { COMMAND_COLUMNS = 200 };
+    enum { COMMAND_COLUMNS = 200, RULES_COLUMNS = 300 };
     if (s->ladder)
-        buf_addf(out, "the rung '%.16s'%s", s->ladder, s->command ? ", and for " : "");
+        buf_addf(out, "the rung '%.16s'%s", s->ladder, s->rules.n || s->command ? ", and for " : "");
+    if (s->rules.n) {
+        AUTO_BUF struct buf rules = BUF_INIT;
+        for (size_t i = 0; i < s->rules.n; i++)
+            buf_addf(&rules, "%s%s", i ? "; " : "", s->rules.v[i]);
+        AUTO_FREE char *clean = text_clean(rules.ptr);
+        buf_adds(out, s->rules.n == 1 ? "the rule '" : "the rules '");
+        text_add_brief(out, clean, RULES_COLUMNS);
+        buf_adds(out, s->command ? "', and for " : "'");
+    }
     if (!s->command)
         return;
     AUTO_FREE char *clean = text_clean(s->command);

@@ -1,7 +1,7 @@
 /*
  * setup: what a repository asks for in the file `.headgate` of the person's checkout.
  *
- * It may only tighten, with one exception: worktree.setup names a command that runs in each box
+ * It may only tighten, by a rung and by rules that deny or ask, with one exception: worktree.setup names a command that runs in each box
  * first. Nothing of it counts without the person's consent to exactly these bytes (SHA-256), from
  * which also the values are parsed.
  */
@@ -15,6 +15,7 @@ struct setup {
     char digest[DIGEST_HEX_SIZE]; /* of the file's bytes */
     char *command;                /* worktree.setup; NULL: none */
     char *ladder;                 /* gate.ladder; NULL: none */
+    struct strv rules;            /* gate.rule: rules that deny or ask, canonical, without a scope */
     struct strv notes;            /* sentences on what was not taken */
 };
 #define SETUP_INIT \

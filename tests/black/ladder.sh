@@ -52,6 +52,21 @@ check_status 2 'a change asks again' run_tasks -p 'print x'
 check_has 'saying so' "changed since it was accepted and asks for the rung 'auto', and for a command .*: touch set-up" "$OUT"
 check_status 0 'consent to the change' run_tasks -p 'print x' --consent "$(sha256sum <.headgate | cut -d ' ' -f 1)"
 check_equal 'which loosens nothing' edits "$(rung_of "$(last_run).1")"
+printf '[gate]\n\trule = deny path src/\n\trule = ask command make\n' >.headgate
+check_status 2 'rules of a repository ask for consent' run_tasks -p 'print x'
+check_has 'and are told' "the rules 'deny path src/; ask command make'" "$OUT"
+check_status 0 'consent to rules' run_tasks -p 'edit src/app.txt denied
+shell make test' --consent "$(sha256sum <.headgate | cut -d ' ' -f 1)"
+run=$(last_run)
+why_asked() { headgate gate ls --json "$run" | jq -er '.calls[0].why'; }
+until_true 20 why_asked || die 'the rule that asks was not followed'
+check_equal 'what it asks is asked by it' rule "$(why_asked)"
+check_equal 'what it denies was denied' 'denied rule' "$(headgate gate ls --all --json "$run" | jq -r '.calls[] | select(.tool == "Edit") | "\(.state) \(.why)"')"
+check_has 'it is listed with its origin' ".headgate of the repository .* deny path src/ in run $run\$" "$(headgate gate rule ls >"$WORLD/rules"; echo "$WORLD/rules")"
+headgate gate approve --all >/dev/null
+printf '[gate]\n\trule = allow command make\n' >.headgate
+check_status 2 'a rule that allows is an error' run_tasks -p 'print x'
+check_has 'which is said' 'denies or asks' "$OUT"
 rm .headgate
 headgate stop --all >/dev/null
 

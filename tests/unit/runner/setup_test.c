@@ -76,6 +76,33 @@ static void what_would_loosen_is_not_taken(void **state)
     assert_non_null(strstr(s.notes.v[0], "box.rw"));
 }
 
+static void rules_only_tighten(void **state)
+{
+    (void)state;
+    struct err err = ERR_INIT;
+    static const struct {
+        const char *text, *word; /* word of the error, NULL: it is taken */
+    } rows[] = {
+        {"[gate]\n\trule = deny path secrets/\n\trule = ask  command  make\n", NULL},
+        {"[gate]\n\trule = allow command make\n", "denies or asks"},
+        {"[gate]\n\trule = deny path x in repo\n", "names no scope"},
+        {"[gate]\n\trule = deny everything\n", "everything"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_SETUP struct setup s = SETUP_INIT;
+        AUTO_BUF struct buf asks = BUF_INIT;
+        write_file(rows[i].text);
+        assert_int_equal(setup_read(&s, folder, &err), rows[i].word == NULL);
+        if (rows[i].word) {
+            assert_non_null(strstr(err.text, rows[i].word));
+            continue;
+        }
+        assert_true(setup_asks(&s));
+        setup_describe(&asks, &s);
+        assert_string_equal(asks.ptr, "the rules 'deny path secrets/; ask command make'");
+    }
+}
+
 static void includes_and_unknown_keys_are_errors(void **state)
 {
     (void)state;
@@ -126,6 +153,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         in_folder(no_file_asks_for_nothing),       in_folder(the_digest_is_of_the_bytes),
         in_folder(what_would_loosen_is_not_taken), in_folder(includes_and_unknown_keys_are_errors),
+        in_folder(rules_only_tighten),
         in_folder(a_symlink_is_not_followed),      cmocka_unit_test(the_rung_is_only_lowered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
