@@ -191,8 +191,9 @@ static int carried_out(const struct broker_act *act, const struct shim_push *pus
 static void on_patience(int number)
 {
     static const char text[] =
-        "not done yet: a person has to decide. Go on with something else: it is carried out once it is "
-        "approved, also when nobody waits for it. Type the same again later to see what came of it\n";
+        "not done yet: a person has to decide. Go on with something else: as long as you run, it is carried "
+        "out once it is approved, also when nobody waits for it. Type the same again later to see what came "
+        "of it\n";
     (void)number;
     ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
     (void)written;
