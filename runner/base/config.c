@@ -57,6 +57,7 @@ static const struct {
     {"agent.*.model", VALUE_TEXT},
     {"agent.*.net", VALUE_TEXT},
     {"agent.*.key", VALUE_TEXT},
+    {"agent.*.keycommand", VALUE_TEXT},
     {"agent.*.ca", VALUE_TEXT},
     {"agent.*.env", VALUE_TEXT},
     {"agent.*.program", VALUE_TEXT},

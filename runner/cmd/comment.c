@@ -137,9 +137,10 @@ bool comment_send(struct client *c, const char *id, bool interactive, struct err
 {
     AUTO_JSON json_t *result = NULL, *env = NULL;
     AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_CONFIG struct config *config = NULL;
     json_t *request = json_object();
     jx_set_str(request, "attempt", id);
-    if (!env_json(&env, NULL, NULL, err)) {
+    if (!config_load(&config, &c->paths, err) || !env_json(&env, NULL, NULL, config, err)) {
         json_decref(request);
         return false;
     }

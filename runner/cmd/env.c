@@ -7,15 +7,18 @@
 
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
+#include "runner/cmd/key_command.h"
 #include "sandbox/profile.h"
 
-static void add_credentials(struct strv *out, const struct strv *all, const struct agent *agent)
+static bool add_credentials(struct strv *out, const struct strv *all, const struct agent *agent,
+                            const struct config *config, struct err *err)
 {
     for (size_t i = 0; agent->needs_env && agent->needs_env[i]; i++) {
         const char *value = strv_env_get(all, agent->needs_env[i]);
         if (value)
             strv_env_set(out, agent->needs_env[i], value);
     }
+    return key_command_run(out, agent, config, err);
 }
 
 static json_t *to_json(const struct strv *env)
@@ -33,15 +36,17 @@ static json_t *to_json(const struct strv *env)
     return object;
 }
 
-bool env_json(json_t **ret, const struct agent *agent, const struct strv *names, struct err *err)
+bool env_json(json_t **ret, const struct agent *agent, const struct strv *names,
+              const struct config *config, struct err *err)
 {
     AUTO_STRV struct strv all = STRV_INIT, env = STRV_INIT;
     strv_push_all(&all, environ);
     profile_env_filter(&env, &all);
-    if (agent)
-        add_credentials(&env, &all, agent);
+    if (agent && !add_credentials(&env, &all, agent, config, err))
+        return false;
     for (size_t i = 0; !agent && agents[i]; i++)
-        add_credentials(&env, &all, agents[i]);
+        if (!add_credentials(&env, &all, agents[i], config, err))
+            return false;
     for (size_t i = 0; names && i < names->n; i++)
         if (!profile_env_add(&env, &all, names->v[i], err))
             return false;

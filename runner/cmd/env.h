@@ -9,10 +9,10 @@
 #include "runner/base/jx.h"
 
 /* {"NAME":"value"}: the allow-listed names, the credentials of the agent (NULL: of every known
- * one), and names: NAME or NAME=VALUE. ERR_USAGE when a named one is not set. Values that are not
- * UTF-8 are left out with a line on standard error. */
+ * one; key_command.h), and names: NAME or NAME=VALUE. ERR_USAGE when a named one is not set. Values
+ * that are not UTF-8 are left out with a line on standard error. */
 bool env_json(json_t **ret, const struct agent *agent, const struct strv *names,
-              struct err *err) WARN_UNUSED;
+              const struct config *config, struct err *err) WARN_UNUSED;
 /* What a notification needs to reach this desktop or to run a command of the person, and the broker to
  * find the person's logins: never in a box of an agent. */
 json_t *env_desktop_json(void);

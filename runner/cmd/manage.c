@@ -80,9 +80,11 @@ static bool resume(char **argv, struct err *err)
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
     AUTO_JSON json_t *result = NULL, *env = NULL;
+    AUTO_CONFIG struct config *config = NULL;
     /* The environment of today: tokens may have been renewed since the run began. */
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, SIZE_MAX, err) ||
-        !env_json(&env, NULL, NULL, err) || !client_open(&c, err))
+        !client_open(&c, err) || !config_load(&config, &c.paths, err) ||
+        !env_json(&env, NULL, NULL, config, err))
         return false;
     json_t *request = client_ids(&args.operands);
     jx_set_bool(request, "interactive", interactive);

@@ -175,7 +175,7 @@ static bool add_environment(json_t *request, const struct run_opts *o, const str
         if (strchr(configured.v[i], '=') || strv_env_get(&all, configured.v[i]))
             strv_push(&names, configured.v[i]);
     strv_push_all(&names, strv_array(&o->env));
-    if (!env_json(&env, agent, &names, err))
+    if (!env_json(&env, agent, &names, config, err))
         return false;
     jx_set(request, "env", env);
     return true;

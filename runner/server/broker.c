@@ -18,6 +18,13 @@ static bool load(struct job *job, struct server *s, struct err *err)
         !run_row_get(&run, s->db, job->live->run, err))
         return false;
     strv_push_all(&job->session, strv_array(&run.desktop));
+    AUTO_JSON json_t *logins = keyring_copy(&s->logins, job->live->run);
+    const char *name;
+    json_t *token;
+    json_object_foreach(logins, name, token)
+    {
+        strv_env_set(&job->session, name, json_string_value(token));
+    }
     return true;
 }
 

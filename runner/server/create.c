@@ -41,6 +41,7 @@ void create_free(struct create *c)
     strv_release(&c->secrets);
     model_way_release(&c->model);
     json_decref(c->keys);
+    json_decref(c->logins);
     strv_release(&c->net);
     strv_release(&c->notes);
     strv_release(&c->rules);
@@ -344,11 +345,35 @@ static bool choose_net(struct create *c, struct err *err)
     return way_out_hosts(&c->net, &asked, c->config, c->agent, &c->env, err);
 }
 
+/* Tokens among what the broker is told are never stored; where they are forgotten, it asks `gh` and
+ * `glab` for them. */
+static void take_logins(struct create *c)
+{
+    static const char suffix[] = "_TOKEN";
+    struct strv kept = STRV_INIT;
+    for (size_t i = 0; i < c->desktop.n; i++) {
+        const char *entry = c->desktop.v[i];
+        size_t len = strcspn(entry, "=");
+        bool is_token = len >= strlen(suffix) &&
+                        strncmp(entry + len - strlen(suffix), suffix, strlen(suffix)) == 0;
+        if (!is_token) {
+            strv_push(&kept, entry);
+            continue;
+        }
+        AUTO_FREE char *name = xstrndup(entry, len);
+        c->logins = c->logins ? c->logins : json_object();
+        jx_set_str(c->logins, name, entry + len + 1);
+    }
+    strv_release(&c->desktop);
+    c->desktop = kept;
+}
+
 void create_examine(void *arg)
 {
     struct create *c = arg;
     read_env(&c->env, c->body, "env");
     read_env(&c->desktop, c->body, "desktop");
+    take_logins(c);
     read_env(&c->secrets, c->body, "secrets");
     c->ok = check_repository(c, &c->err) && check_tasks(c, &c->err) && check_choices(c, &c->err) &&
             check_agent(c, &c->err) && check_layers(c, &c->err) && choose_rung(c, &c->err) &&

@@ -42,6 +42,7 @@ struct create {
     struct strv net;      /* listed hosts */
     struct model_way model;
     json_t *keys;         /* of the model, taken out of env; NULL: none */
+    json_t *logins;       /* for the broker, taken out of desktop; NULL: none */
     struct strv notes;    /* sentences for the person */
 
     /* create_number */

@@ -1,5 +1,5 @@
 /*
- * keyring: the keys of models that runs were started with, in memory alone: a server that ends
+ * keyring: secrets that runs were started with, keys of models or tokens, in memory alone: a server that ends
  * forgets them, and who resumes an attempt then brings them again.
  */
 #ifndef SERVER_KEYRING_H

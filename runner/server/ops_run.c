@@ -224,6 +224,7 @@ static void on_held(void *arg)
         return;
     }
     keyring_put(&s->keyring, c->number, steal_json(&c->keys));
+    keyring_put(&s->logins, c->number, steal_json(&c->logins));
     sched_kick(s);
     tell(s, c->number);
     if (!describe(&result, c, &c->err)) {

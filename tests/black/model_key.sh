@@ -51,6 +51,20 @@ check_equal 'nothing in the box has it' 0 "$(found)"
 check 'nothing of Headgate has written it' sh -c "! grep -raq 'real-0123456789' '$XDG_STATE_HOME'"
 check_equal 'no card was raised' 0 "$(headgate gate ls --all --json | jq --arg a "$run.1" '[.calls[] | select(.attempt == $a and .why == "person")] | length')"
 
+# A key that only a command of the person knows, and one that a hosting service's token is: neither is written.
+ANTHROPIC_API_KEY=
+unset ANTHROPIC_API_KEY
+git config --file "$XDG_CONFIG_HOME/headgate/config" agent.claude.keyCommand "printf '%s\\n' $KEY"
+start_tls
+GH_TOKEN=gh-real-0123456789 headgate run --agent claude '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out"; headgate logs "$(last_run).1")"
+check_equal 'a key of a command' "$KEY" "$(keys_seen)"
+check 'is not written either' sh -c "! grep -raq 'real-0123456789' '$XDG_STATE_HOME'"
+git config --file "$XDG_CONFIG_HOME/headgate/config" agent.claude.keyCommand 'exit 3'
+check_status 2 'a command without a key starts nothing' headgate run --agent claude '@@main@@ go'
+check_has 'and says which' 'agent.claude.keyCommand' "$OUT"
+git config --file "$XDG_CONFIG_HOME/headgate/config" --unset agent.claude.keyCommand
+export ANTHROPIC_API_KEY=$KEY
+
 # The control: a key that the person wants inside is found by the same search.
 git config --file "$XDG_CONFIG_HOME/headgate/config" agent.claude.key inside
 start_model

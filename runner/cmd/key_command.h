@@ -1,0 +1,16 @@
+/*
+ * key_command: a model's key from a command of the person's (`agent.NAME.keyCommand`, say `pass
+ * show anthropic`), where the shell that starts the run has it in no variable.
+ */
+#ifndef CMD_KEY_COMMAND_H
+#define CMD_KEY_COMMAND_H
+
+#include "runner/agents/agent.h"
+
+/* Set the first of the agent's keys in env (the allow-listed variables of a run), unless one of
+ * them is there or no command is configured. Blocks: it may ask for a passphrase on the terminal.
+ */
+bool key_command_run(struct strv *env, const struct agent *agent, const struct config *config,
+                     struct err *err) WARN_UNUSED;
+
+#endif
