@@ -2,9 +2,11 @@
 #include <string.h>
 
 #include "gate/ledger_row.h"
+#include "runner/base/limits.h"
 #include "runner/base/mem.h"
 
-enum { LIST_DEFAULT = 1000 };
+/* A page of an export: with one row or call beyond it, it still fits into a message. */
+enum { LIST_DEFAULT = 1000, PAGE_BYTES = LIMIT_LINE_BYTES / 4 };
 
 static json_t *log_row(struct db_stmt *s)
 {
@@ -23,16 +25,20 @@ static json_t *log_row(struct db_stmt *s)
     return row;
 }
 
+/* All rows, or with max_bytes those until their bodies have as many. */
 static bool collect(json_t **ret, struct db_stmt *s, json_t *(*row)(struct db_stmt *s),
-                    struct err *err)
+                    size_t max_bytes, struct err *err)
 {
     AUTO_JSON json_t *rows = json_array();
     bool has_row = true;
-    while (has_row) {
+    size_t bytes = 0;
+    while (has_row && (max_bytes == 0 || bytes < max_bytes)) {
         if (!db_step(s, &has_row, err))
             return false;
-        if (has_row)
-            json_array_append_new(rows, row(s));
+        if (!has_row)
+            break;
+        bytes += strlen(db_col_str(s, 3));
+        json_array_append_new(rows, row(s));
     }
     db_reset(s);
     *ret = steal_json(&rows);
@@ -49,7 +55,7 @@ bool ledger_log_list(json_t **ret, struct db *db, int64_t after, int64_t limit, 
         return false;
     db_bind_int(s, 1, after);
     db_bind_int(s, 2, limit > 0 ? limit : LIST_DEFAULT);
-    return collect(ret, s, log_row, err);
+    return collect(ret, s, log_row, 0, err);
 }
 
 /* A body that is no JSON has no members, and does not end the query. */
@@ -95,7 +101,7 @@ bool ledger_log_find(json_t **ret, struct db *db, const struct ledger_log_filter
     db_bind_text(s, 7, f->text ? text.ptr : NULL);
     db_bind_int(s, 8, f->limit > 0 ? f->limit : LIST_DEFAULT);
     db_bind_int(s, 10, f->until_ms);
-    return collect(ret, s, log_row, err);
+    return collect(ret, s, log_row, 0, err);
 }
 
 bool ledger_log_told(json_t **ret, struct db *db, const char *attempt, int64_t limit,
@@ -110,7 +116,7 @@ bool ledger_log_told(json_t **ret, struct db *db, const char *attempt, int64_t l
         return false;
     db_bind_text(s, 1, attempt);
     db_bind_int(s, 2, limit);
-    return collect(ret, s, log_row, err);
+    return collect(ret, s, log_row, 0, err);
 }
 
 static json_t *export_row(struct db_stmt *s)
@@ -141,7 +147,7 @@ bool ledger_log_export(json_t **ret, struct db *db, int64_t run, int64_t after, 
     db_bind_int(s, 1, run);
     db_bind_int(s, 2, after);
     db_bind_int(s, 3, limit > 0 ? limit : LIST_DEFAULT);
-    return collect(ret, s, export_row, err);
+    return collect(ret, s, export_row, PAGE_BYTES, err);
 }
 
 static json_t *call_row(const struct ledger_call *call)
@@ -161,6 +167,7 @@ bool ledger_call_export(json_t **ret, int64_t *ret_last, struct db *db, int64_t 
     struct db_stmt *s;
     AUTO_JSON json_t *rows = json_array();
     bool has_row = true, ok = true;
+    size_t bytes = 0;
     if (!db_stmt(&s, db,
                  "SELECT " LEDGER_CALL_COLUMNS " FROM call WHERE id > ?2"
                  " AND (?1 = 0 OR attempt LIKE ?1 || '.%') ORDER BY id LIMIT ?3",
@@ -169,11 +176,12 @@ bool ledger_call_export(json_t **ret, int64_t *ret_last, struct db *db, int64_t 
     db_bind_int(s, 1, run);
     db_bind_int(s, 2, after);
     db_bind_int(s, 3, limit > 0 ? limit : LIST_DEFAULT);
-    while (ok && has_row) {
+    while (ok && has_row && bytes < PAGE_BYTES) {
         AUTO_LEDGER_CALL struct ledger_call call = LEDGER_CALL_INIT;
         ok = db_step(s, &has_row, err) && (!has_row || ledger_row_read(&call, s, err));
         if (!ok || !has_row)
             break;
+        bytes += strlen(db_col_str(s, 4)); /* the request's text */
         json_array_append_new(rows, call_row(&call));
         after = call.id;
     }

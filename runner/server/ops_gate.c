@@ -7,8 +7,7 @@
 #include "runner/server/ops.h"
 #include "runner/server/view.h"
 
-/* Each request may be as long as a call is allowed to be. */
-enum { LOG_ROWS = 500, LOG_ROWS_MAX = 5000, EXPORT_CALLS = 20 };
+enum { LOG_ROWS = 500, LOG_ROWS_MAX = 5000, EXPORT_CALLS = 500 };
 
 /* For people: what the row's call would do, as `tool`, `args` and `worktree`, long arguments cut. */
 static void add_calls(json_t *rows, struct db *db)

@@ -198,6 +198,36 @@ static void finds_changed_calls(void **state)
     }
 }
 
+/* Pages of an export are bounded by their bytes, and nothing is lost between them. */
+static void exports_in_pages(void **state)
+{
+    struct store *s = *state;
+    enum { CALLS = 5, BYTES = 600 * 1000 };
+    AUTO_FREE char *text = xmalloc(BYTES + 1);
+    memset(text, 'x', BYTES);
+    text[BYTES] = '\0';
+    for (int i = 1; i <= CALLS; i++)
+        store_ask(s->db, "3.1", i, text);
+    store_ask(s->db, "4.1", 1, "make");
+    int64_t after = 0, last = 0;
+    size_t seen = 0, pages = 0;
+    for (;; pages++) {
+        AUTO_JSON json_t *calls = NULL;
+        assert_true(ledger_call_export(&calls, &last, s->db, 3, after, 1000, &err));
+        if (json_array_size(calls) == 0)
+            break;
+        assert_true(json_array_size(calls) <= 2);
+        seen += json_array_size(calls);
+        after = last;
+    }
+    assert_int_equal(seen, CALLS);
+    assert_true(pages >= 3);
+    AUTO_JSON json_t *all = NULL;
+    assert_true(ledger_call_export(&all, &last, s->db, 0, CALLS, 1000, &err));
+    assert_int_equal(json_array_size(all), 1);
+    assert_string_equal(jx_str(json_array_get(all, 0), "attempt", ""), "4.1");
+}
+
 #define LEDGER_TEST(f) cmocka_unit_test_setup_teardown(f, store_set_up, store_tear_down)
 
 int main(void)
@@ -205,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LEDGER_TEST(is_whole),
         LEDGER_TEST(is_append_only),
+        LEDGER_TEST(exports_in_pages),
         cmocka_unit_test(finds_tampering),
         cmocka_unit_test(finds_changed_calls),
         LEDGER_TEST(a_cut_tail_shows_against_the_anchor),
