@@ -206,8 +206,10 @@ bool basetree_get(struct basetree *ret, const struct basetree_want *want, struct
     for (;;) {
         if (!open_lock(&b.lock_fd, lock, LOCK_SH, err))
             return false;
-        if (fs_exists(b.tree))
+        if (fs_exists(b.tree)) {
+            (void)!futimens(b.lock_fd, NULL); /* when it was last of use: the oldest goes first */
             break;
+        }
         auto_fd_(&b.lock_fd);
         b.lock_fd = -1;
         if (!make_once(lock, path, want, err))

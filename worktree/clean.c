@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -109,6 +110,82 @@ static bool is_base(const char *name)
 {
     size_t hex = strspn(name, "0123456789abcdef");
     return (hex == 40 || hex == 64) && name[hex] == '-' && strlen(name + hex + 1) == 8;
+}
+
+/* What a base holds on disk; counted once, for it never changes. */
+static int64_t base_bytes(const char *path)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_FREE char *file = fs_join(path, "bytes");
+    struct err ignored = ERR_INIT;
+    if (fs_read_file(&text, AT_FDCWD, file, 32, &ignored))
+        return strtoll(text.ptr, NULL, 10);
+    AUTO_FREE char *number = xasprintf("%" PRId64, folder_bytes(path));
+    (void)!fs_write_plain(AT_FDCWD, file, number, strlen(number), 0600, &ignored);
+    return strtoll(number, NULL, 10);
+}
+
+struct shelf {
+    struct shelved {
+        char *key;
+        int64_t bytes;
+        struct timespec used;
+    } * v;
+    size_t n;
+    int64_t bytes;
+};
+
+static void shelf_release(struct shelf *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        free(s->v[i].key);
+    free(s->v);
+}
+
+static int compare_use(const void *a, const void *b)
+{
+    const struct timespec *x = &((const struct shelved *)a)->used;
+    const struct timespec *y = &((const struct shelved *)b)->used;
+    if (x->tv_sec != y->tv_sec)
+        return x->tv_sec < y->tv_sec ? -1 : 1;
+    return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
+}
+
+static bool list_shelf(struct shelf *s, const char *bases_dir, struct err *err)
+{
+    AUTO_DIR DIR *dir = opendir(bases_dir);
+    if (!dir)
+        return errno == ENOENT || err_sys(err, errno, "cannot list %s", bases_dir);
+    for (const struct dirent *e; (e = readdir(dir));) {
+        struct stat st;
+        AUTO_FREE char *path = fs_join(bases_dir, e->d_name);
+        AUTO_FREE char *lock = xasprintf("%s.lock", path);
+        if (!is_base(e->d_name) || stat(lock, &st) != 0)
+            continue;
+        int64_t bytes = base_bytes(path);
+        s->v = xreallocarray(s->v, s->n + 1, sizeof(*s->v));
+        s->v[s->n++] = (struct shelved){xstrdup(e->d_name), bytes, st.st_mtim};
+        s->bytes += bytes;
+    }
+    if (s->n > 1)
+        qsort(s->v, s->n, sizeof(*s->v), compare_use);
+    return true;
+}
+
+bool wt_trim_bases(struct strv *ret, const char *bases_dir, const char *attempts_dir,
+                   int64_t limit_bytes, struct err *err)
+{
+    __attribute__((cleanup(shelf_release))) struct shelf s = {.v = NULL};
+    if (!list_shelf(&s, bases_dir, err))
+        return false;
+    for (size_t i = 0; i < s.n && s.bytes > limit_bytes; i++) {
+        AUTO_FREE char *path = fs_join(bases_dir, s.v[i].key);
+        if (!clean_one(ret, bases_dir, attempts_dir, s.v[i].key, false, err))
+            return false;
+        if (!fs_exists(path))
+            s.bytes -= s.v[i].bytes;
+    }
+    return true;
 }
 
 bool wt_clean_bases(struct strv *ret, const char *bases_dir, const char *attempts_dir, bool dry_run,

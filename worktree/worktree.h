@@ -292,4 +292,9 @@ bool wt_open(const struct wt_attempt *a, const char *target, struct err *err) WA
 bool wt_clean_bases(struct strv *ret, const char *bases_dir, const char *attempts_dir, bool dry_run,
                     struct err *err) WARN_UNUSED;
 
+/* The same only until all bases together are within the limit, those that were longest of no use
+ * first. */
+bool wt_trim_bases(struct strv *ret, const char *bases_dir, const char *attempts_dir,
+                   int64_t limit_bytes, struct err *err) WARN_UNUSED;
+
 #endif

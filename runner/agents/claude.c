@@ -97,12 +97,22 @@ static bool seed_home(const struct agent_start *start, struct err *err)
     return write_json(start->home_host, ".claude.json", first_run_answers(start), 0600, err);
 }
 
+/* What it would otherwise find out by failing. */
+static const char about_the_worktree[] =
+    "In this worktree, rename(2) of a folder that was there at the start fails with \"Invalid "
+    "cross-device link\", and so does `git mv` of one. Use `mv FOLDER NEW && git add -A FOLDER NEW` "
+    "instead: git finds the rename.";
+
 static void add_arguments(struct box_spec *spec, const struct agent_start *start)
 {
     const char *model = config_str(start->config, "agent.claude.model", NULL);
     if (model) {
         strv_push(&spec->argv, "--model");
         strv_push(&spec->argv, model);
+    }
+    if (start->is_overlay) {
+        strv_push(&spec->argv, "--append-system-prompt");
+        strv_push(&spec->argv, about_the_worktree);
     }
     if (start->resume)
         strv_push(&spec->argv, "--continue");

@@ -270,6 +270,7 @@ static bool add_agent(struct box_spec *spec, const struct boxes *b, struct err *
         .command = b->spec->command.n ? &b->spec->command : NULL,
         .interactive = b->spec->interactive,
         .resume = b->spec->resume,
+        .is_overlay = b->tree->lower != NULL,
         .dir = b->tree->dir,
         .home_host = home,
         .home_inside = boxes_home(b),

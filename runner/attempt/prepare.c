@@ -11,6 +11,8 @@
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 
+static const int64_t default_bases_bytes = (int64_t)20 << 30;
+
 /* The private home is made once and kept for resumes. */
 static bool make_home(const char *dir, const struct account *account, struct err *err)
 {
@@ -59,6 +61,15 @@ static bool create_tree(struct wt_attempt *ret, const struct paths *paths, const
     return wt_create(ret, &repo, &how, err);
 }
 
+/* A base that this attempt made may be one too many. */
+static void trim_bases(const struct paths *paths, const struct config *config)
+{
+    AUTO_STRV struct strv removed = STRV_INIT;
+    struct err ignored = ERR_INIT; /* `headgate clean` tells */
+    int64_t limit = config_int(config, "worktree.bases", default_bases_bytes);
+    (void)!wt_trim_bases(&removed, paths->bases, paths->attempts, limit, &ignored);
+}
+
 /* An attempt that was prepared before (resume, or a server that died here) keeps its worktree. */
 static bool open_or_create_tree(struct wt_attempt *ret, const struct paths *paths,
                                 const struct config *config, const struct attempt_spec *spec,
@@ -69,7 +80,10 @@ static bool open_or_create_tree(struct wt_attempt *ret, const struct paths *path
         return false;
     if (wt_load(ret, dir, &ignored))
         return true;
-    return create_tree(ret, paths, config, spec, dir, account, err);
+    if (!create_tree(ret, paths, config, spec, dir, account, err))
+        return false;
+    trim_bases(paths, config);
+    return true;
 }
 
 static bool write_plan(const struct boxes *b, const struct policy *policy, struct err *err)

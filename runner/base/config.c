@@ -50,6 +50,7 @@ static const struct {
     {"box.rw", VALUE_TEXT},
     {"box.mask", VALUE_TEXT},
     {"box.env", VALUE_TEXT},
+    {"worktree.bases", VALUE_INT},
     {"worktree.engine", VALUE_TEXT},
     {"worktree.include", VALUE_TEXT},
     {"worktree.setup", VALUE_TEXT},

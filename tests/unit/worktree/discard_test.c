@@ -166,6 +166,32 @@ static void cleans_unused_bases(void **state)
     free(inside(f, &b, "cat src/one.c"));
 }
 
+/* Over the limit the one that was longest of no use goes, and never one that an attempt stands on.
+ */
+static void trims_bases_to_a_limit(void **state)
+{
+    WITH_ATTEMPT;
+    AUTO_STRV struct strv gone = STRV_INIT;
+    AUTO_WT_ATTEMPT struct wt_attempt b = WT_ATTEMPT_INIT, c = WT_ATTEMPT_INIT, d = WT_ATTEMPT_INIT;
+    in_repo(f, "head -c 3000000 /dev/urandom >big && git add big && git commit -qm big");
+    make_attempt(f, &b, "1.2", true, WT_ENGINE_OVERLAY);
+    in_repo(f, "git commit -q --allow-empty -m more");
+    make_attempt(f, &c, "1.3", true, WT_ENGINE_OVERLAY);
+    assert_ok(wt_discard(&b, true, &err) && wt_discard(&c, true, &err), &err);
+    in_repo(f, "git reset -q --hard HEAD~1");
+    make_attempt(f, &d, "1.4", true, WT_ENGINE_OVERLAY); /* b's base is of use again */
+    assert_ok(wt_discard(&d, true, &err), &err);
+    assert_ok(wt_trim_bases(&gone, f->bases, f->attempts, 20000000, &err), &err);
+    assert_int_equal(gone.n, 0);
+    assert_ok(wt_trim_bases(&gone, f->bases, f->attempts, 4000000, &err), &err);
+    assert_int_equal(gone.n, 1);
+    assert_false(fs_exists(c.lower));
+    assert_ok(wt_trim_bases(&gone, f->bases, f->attempts, 0, &err), &err);
+    assert_int_equal(gone.n, 2);
+    assert_true(fs_is_dir(a.lower));
+    free(inside(f, &a, "cat src/one.c"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +205,7 @@ int main(void)
         TEST(survives_a_repository_that_is_gone),
         TEST(opens_without_filters_and_hooks),
         TEST(cleans_unused_bases),
+        TEST(trims_bases_to_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
