@@ -50,6 +50,9 @@ void profile_mask_secrets(struct box_spec *spec, const char *person_home);
  * wants writable. */
 void profile_keep_settings(struct box_spec *spec, const char *tree, const char *host,
                            const char *subdir, const struct strv *lifted);
+/* The same, and .git, for each folder that a bind from `first` on shows writable at its own place: a
+ * host's git runs what the configuration in it says. What another bind shows writable is lifted. */
+void profile_keep_shown(struct box_spec *spec, size_t first);
 /* A path in a folder of work, relative to it, that profile_keep_settings keeps, or a part of such, or
  * what holds it. */
 bool profile_is_setting(const char *path);

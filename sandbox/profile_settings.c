@@ -90,6 +90,25 @@ void profile_keep_settings(struct box_spec *spec, const char *tree, const char *
     }
 }
 
+void profile_keep_shown(struct box_spec *spec, size_t first)
+{
+    AUTO_STRV struct strv writable = STRV_INIT;
+    size_t n = spec->n_binds;
+    for (size_t i = first; i < n; i++)
+        if (spec->binds[i].flags & BOX_BIND_WRITE)
+            strv_push(&writable, spec->binds[i].inside);
+    for (size_t i = first; i < n; i++) {
+        const struct box_bind *bind = &spec->binds[i];
+        if (!(bind->flags & BOX_BIND_WRITE))
+            continue;
+        AUTO_FREE char *git = fs_join(bind->host, ".git");
+        AUTO_FREE char *inside = fs_join(bind->inside, ".git");
+        if (fs_exists(git) && !strv_has(&writable, inside))
+            strv_push(&spec->frozen, inside);
+        profile_keep_settings(spec, bind->inside, bind->host, "", &writable);
+    }
+}
+
 bool profile_is_setting(const char *path)
 {
     for (const char *part = path; part; part = strchr(part, '/')) {

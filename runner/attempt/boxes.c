@@ -194,6 +194,7 @@ static bool add_overrides(struct box_spec *spec, const struct boxes *b, struct e
         box_spec_bind(spec, s->ro.v[i], s->ro.v[i], 0);
     show_writable(spec, b);
     profile_mask_secrets(spec, boxes_home(b));
+    profile_keep_shown(spec, first);
     return cover_paths(spec, b, err) && claims_take(b, spec, first, err);
 }
 

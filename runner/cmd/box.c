@@ -73,23 +73,6 @@ static bool is_own(const char *path, uid_t uid)
     return strchr(path + 1, '/') && stat(path, &st) == 0 && st.st_uid == uid;
 }
 
-/* What a host's git obeys wherever it is started: configuration, hooks. Shown, but read-only unless it was
- * named writable. Then settings of agents and editors. */
-static void keep_work(struct box_spec *spec, const struct strv *writable)
-{
-    AUTO_FREE char *git = fs_join(spec->cwd, ".git");
-    AUTO_STRV struct strv lifted = STRV_INIT;
-    for (size_t i = 0; i < writable->n; i++) {
-        struct err ignored = ERR_INIT;
-        AUTO_FREE char *real = fs_realpath(writable->v[i], &ignored);
-        if (real)
-            strv_push(&lifted, real);
-    }
-    if (!strv_has(&lifted, git) && fs_exists(git))
-        strv_push(&spec->frozen, git);
-    profile_keep_settings(spec, spec->cwd, spec->cwd, "", &lifted);
-}
-
 /* The current folder is the work folder: writable at its own path, unless it was named read-only.
  */
 static bool show_work(struct box_spec *spec, const struct box_options *o, const char *home,
@@ -103,7 +86,6 @@ static bool show_work(struct box_spec *spec, const struct box_options *o, const 
         !show_paths(spec, &o->rw, BOX_BIND_WRITE, work, &is_named, err))
         return false;
     spec->cwd = steal_ptr(&work);
-    keep_work(spec, &o->rw);
     if (is_named || (is_in_each_box(spec->cwd) && !is_own(spec->cwd, spec->uid)))
         return true;
     AUTO_FREE char *real_home = fs_realpath(home, err);
@@ -159,6 +141,7 @@ static bool add_named(struct box_spec *spec, const struct box_options *o,
         if (!profile_env_add(&spec->env, all, o->env.v[i], err))
             return false;
     profile_mask_secrets(spec, home);
+    profile_keep_shown(spec, 0);
     return profile_cover(spec, &mask, home, spec->cwd, err);
 }
 

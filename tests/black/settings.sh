@@ -76,6 +76,15 @@ check_status 0 'box: unless named (agent settings)' headgate box --rw .claude/se
 git checkout -q .claude && git status --porcelain >"$WORLD/after"
 check 'box: the host sees nothing' cmp "$WORLD/before" "$WORLD/after"
 
+# Other repositories that are shown writable: their .git and settings too, for an attempt as well.
+make_repo "$WORLD/other" && mkdir "$WORLD/other/.vscode" && echo x >"$WORLD/other/.vscode/tasks.json" && chmod -R a+rwX "$WORLD/other"
+try='touch "$0/new"; for f in .git/config .git/hooks/x .vscode/tasks.json; do { echo evil >>"$0/$f"; } 2>/dev/null && echo "WRITTEN $f"; done; echo tried'
+check_equal 'box: another repository' tried "$(headgate box --rw "$WORLD/other" -- sh -c "$try" "$WORLD/other")"
+check_equal 'box: unless its .git is named' 'WRITTEN .git/config WRITTEN .git/hooks/x tried' "$(headgate box --rw "$WORLD/other" --rw "$WORLD/other/.git" -- sh -c "$try" "$WORLD/other" | xargs)"
+check_status 0 'run: another repository' headgate run --rw "$WORLD/other" -- sh -c "$try" "$WORLD/other"
+headgate logs "$(last_run).1" >"$WORLD/log"
+check_equal 'run: another repository is kept' tried "$(cat "$WORLD/log")"
+
 # A link in the place of a setting: what it leads to stays.
 rm -rf .claude && mkdir conf && echo '# real' >conf/settings.json && ln -s conf .claude && git add -A && git commit -q -m Links
 check_status 0 'link: runs' headgate run -- sh -c 'echo evil >conf/settings.json || echo kept; mv conf x 2>/dev/null || echo stays; cat .claude/settings.json'
