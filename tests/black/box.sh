@@ -121,8 +121,9 @@ check_equal 'a signal to headgate is passed on' 'term|status 6' \
 # Killed, it leaves nothing behind.
 mkfifo "$WORLD/work/alive"
 chmod 666 "$WORLD/work/alive"
-headgate box -- sh -c 'trap "" TERM HUP; setsid sleep 1000 >alive & exec sleep 1000' &
+headgate box -- sh -c ': >started; trap "" TERM HUP; setsid sleep 1000 >alive & exec sleep 1000' &
 killed=$!
+until_true 30 test -e "$WORLD/work/started" || die 'the box did not start'
 exec 9<"$WORLD/work/alive"
 kill -9 $killed
 check_equal 'kill -9 ends the whole box' '' "$(timeout 20 cat <&9 || echo still there)"
