@@ -9,6 +9,7 @@
     bench.py rules [RULES]         the same with 1,000 rules (one judgement alone: rule_bench), and durable decisions a second of eight agents
     bench.py trees [FILES] [ROUNDS]  worktrees: one and ten to the first `git status` in a box, disk and removal, against `git worktree
                                    add`; work inside against a plain checkout; harvests, conflicts of 32, a large diff
+    bench.py build [PAIRS] [FILES] a file-heavy `make -j2` of FILES C files in `headgate box`, and in an overlay worktree, against outside
     bench.py idle                  memory of server and keeper, and CPU with 8 agents that wait
 
 Figures are medians over alternating pairs; a ratio is the median of the pairs' own ratios. HEADGATE_BIN names the folder of the
@@ -354,6 +355,68 @@ def bench_exec(pairs, files):
             ratio("%s %s / off" % (what, policy), [r[what] for r in results[policy]], [r[what] for r in results["off"]])
 
 
+BUILD = """import json, os, resource, subprocess, sys, time
+subprocess.run(["make", "-s", "clean"], check=True, cwd=sys.argv[1])
+before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+subprocess.run(["make", "-s", "-j2"], check=True, cwd=sys.argv[1])
+took, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+print("RESULT " + json.dumps({"wall": took, "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime}))
+"""
+
+
+def make_project(path, files):
+    """Many small files that include many small files: most of its time goes into opening, reading and writing."""
+    sh("git", "init", "-q", "-b", "main", path)
+    for i in range(40):
+        with open("%s/h%02d.h" % (path, i), "w") as out:
+            out.write("#ifndef H%02d\n#define H%02d\nint shared_%d(int);\n#endif\n" % (i, i, i))
+    for i in range(files):
+        with open("%s/f%03d.c" % (path, i), "w") as out:
+            out.write("".join("#include \"h%02d.h\"\n" % ((i + k) % 40) for k in range(20)))
+            out.write("#include <stdio.h>\nint f%d(int x) { return printf(\"%%d\", x + shared_%d(x)); }\n" % (i, i % 40))
+    with open(path + "/Makefile", "w") as out:
+        out.write("all: lib.a\nOBJECTS := $(patsubst %.c,%.o,$(wildcard *.c))\nlib.a: $(OBJECTS)\n\tar rcs $@ $(OBJECTS)\n"
+                  "%.o: %.c\n\tcc -O0 -MMD -c -o $@ $<\nclean:\n\trm -f *.o *.d lib.a\n")
+    with open(path + "/.gitignore", "w") as out:
+        out.write("*.o\n*.d\n*.a\n")
+    sh("git", "-C", path, "add", "-A")
+    sh("git", "-C", path, "commit", "-q", "-m", "A project")
+
+
+def build_result(text):
+    return json.loads(next(line for line in text.splitlines() if line.startswith("RESULT "))[7:])
+
+
+def build_in_worktree(repo, script):
+    sh("headgate", "run", "--exec", "off", "--engine", "overlay", "--ro", script, "--", "python3", script, ".", cwd=repo)
+    attempt = json.loads(sh("headgate", "ls", "--json"))["attempts"][-1]["id"]
+    result = build_result(sh("headgate", "logs", attempt))
+    sh("headgate", "discard", "--force", attempt, cwd=repo)
+    return result
+
+
+def bench_build(pairs, files):
+    work, repo, script = WORLD + "/work", WORLD + "/repo", WORLD + "/build.py"
+    for path in (work, repo):
+        make_project(path, files)
+    with open(script, "w") as out:
+        out.write(BUILD)
+    ways = {"outside": lambda: build_result(sh("python3", script, ".", cwd=work)),
+            "headgate box": lambda: build_result(sh("headgate", "box", "--ro", script, "--", "python3", script, ".", cwd=work)),
+            "overlay worktree": lambda: build_in_worktree(repo, script)}
+    results = {way: [] for way in ways}
+    for i in range(pairs + 1):
+        for way in list(ways) if i % 2 else reversed(list(ways)):
+            result = ways[way]()
+            if i > 0:
+                results[way].append(result)
+    for what, name in (("wall", "s"), ("cpu", "s of CPU")):
+        for way, all_of in results.items():
+            report("make -j2, %d files, %s" % (files, way), [r[what] for r in all_of], 1, name)
+        for way in ("headgate box", "overlay worktree"):
+            ratio("%s / outside, %s" % (way, what), [r[what] for r in results[way]], [r[what] for r in results["outside"]])
+
+
 def memory_kib(pid):
     found = {}
     for text in open("/proc/%d/smaps_rollup" % pid):
@@ -471,6 +534,7 @@ def main():
                "run": lambda: bench_run(*(numbers + [20, 20000][len(numbers):])), "idle": bench_idle,
                "trees": lambda: bench_trees(*(numbers + [36000, 5][len(numbers):])),
                "proxy": lambda: bench_proxy(*(numbers + [20, 256][len(numbers):])),
+               "build": lambda: bench_build(*(numbers + [20, 300][len(numbers):])),
                "exec": lambda: bench_exec(*(numbers + [5, 200][len(numbers):]))}
     if words[0] not in benches:
         sys.exit(__doc__)
