@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -127,6 +128,9 @@ void held_release(struct held *h)
     auto_fd_(&h->mounts_fd);
     auto_fd_(&h->entries_fd);
     auto_fd_(&h->holder_fd);
+    for (size_t i = 0; i < h->n_folders; i++)
+        auto_fd_(&h->folders[i]);
+    free(h->folders);
     while (h->holder_pid > 0 && waitpid(h->holder_pid, NULL, 0) < 0 && errno == EINTR)
         continue;
     *h = (struct held)HELD_INIT;
@@ -168,7 +172,18 @@ static bool read_mounts(struct buf *ret, const struct held *h, struct err *err)
                : err_sys(err, errno, "cannot read the mounts of the box");
 }
 
-static void watch_folder(const struct held *h, const struct held_point *p)
+/* True when the kernel takes it; then the folder stays open. */
+static bool notify(struct held *h, int fd)
+{
+    AUTO_FD int folder = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (folder < 0 || fcntl(folder, F_NOTIFY, DN_CREATE | DN_DELETE | DN_RENAME | DN_MULTISHOT) != 0)
+        return false;
+    h->folders = xreallocarray(h->folders, h->n_folders + 1, sizeof(*h->folders));
+    h->folders[h->n_folders++] = steal_fd(&folder);
+    return true;
+}
+
+static void watch_folder(struct held *h, const struct held_point *p, bool is_signalled)
 {
     char path[64];
     struct err ignored = ERR_INIT;
@@ -178,7 +193,9 @@ static void watch_folder(const struct held *h, const struct held_point *p)
     AUTO_FD int fd =
         top < 0 ? -1 : fs_open_beneath(top, is_top ? "." : folder, O_RDONLY | O_DIRECTORY, 0, &ignored);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    if (fd >= 0)
+    if (fd >= 0 && is_signalled)
+        notify(h, fd);
+    else if (fd >= 0)
         inotify_add_watch(h->entries_fd, path,
                           IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_ONLYDIR);
 }
@@ -281,6 +298,22 @@ static bool mount_anew(struct held *h, const struct buf *steps, struct err *err)
            (why == 0 || err_sys(err, why, "the mounts of the box cannot be made again"));
 }
 
+/* The kernel may have been built without. */
+static bool can_notify(void)
+{
+    AUTO_FD int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd >= 0 && fcntl(fd, F_NOTIFY, DN_CREATE) == 0;
+}
+
+/* A standard signal: many changes are one. */
+static int open_signals(void)
+{
+    sigset_t io;
+    sigemptyset(&io);
+    sigaddset(&io, SIGIO);
+    return sigprocmask(SIG_BLOCK, &io, NULL) == 0 ? signalfd(-1, &io, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
+}
+
 bool held_begin(struct held *h, pid_t init_pid, bool is_ready, struct err *err)
 {
     char path[64];
@@ -296,13 +329,18 @@ bool held_begin(struct held *h, pid_t init_pid, bool is_ready, struct err *err)
         return err_sys(err, errno, "cannot watch the mounts of the box");
     if (!keep_present(h, err) || (is_ready && h->n > 0 && !start_holder(h, err)))
         return false;
-    h->entries_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (h->n == 0)
+        return true;
+    h->entries_fd = !is_ready && can_notify() ? open_signals() : -1;
+    bool is_signalled = h->entries_fd >= 0;
+    if (!is_signalled)
+        h->entries_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (h->entries_fd < 0)
         return err_sys(err, errno, "cannot watch the files that the box's mounts lie on; raise "
                             "fs.inotify.max_user_instances");
     for (size_t i = 0; i < h->n; i++) {
         struct held_point *p = &h->v[i];
-        watch_folder(h, p);
+        watch_folder(h, p, is_signalled);
         AUTO_FD int fd = p->kind == HELD_SHOWN ? open_entry(p, O_RDONLY | O_NONBLOCK, &ignored) : -1;
         if (fd >= 0)
             (void)!fs_read_fd(&p->content, fd, CONTENT_BYTES, &ignored);

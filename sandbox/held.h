@@ -8,7 +8,7 @@
  * of the host is writable in a box and something in it must not be, or something in a folder that
  * is shown is covered, the caller therefore watches, and mounts anew what is missing.
  *
- *   held -- an entry changes (inotify), or a mount goes (mountinfo, POLLPRI) --> looked at
+ *   held -- an entry changes, or a mount goes (mountinfo, POLLPRI) --> looked at
  *   looked at -- all are there --> held
  *   looked at -- one is gone --> processes stopped, mounted anew, continued, looked at, told --> held
  *
@@ -49,6 +49,8 @@ struct held {
     gid_t gid;
     char *launcher;
     int mounts_fd, entries_fd; /* -1: none */
+    int *folders;              /* open for as long as they are watched, without inotify */
+    size_t n_folders;
     pid_t holder_pid;          /* `headgate-box --hold`, which ends with... */
     int holder_fd;             /* ...this; -1: not started yet */
 };
@@ -62,7 +64,9 @@ enum { HELD_TOLD = 20 };
 /* Find in the plan what can go. */
 void held_plan(struct held *h, const struct buf *plan, const char *launcher);
 /* When all layers of the box are in force: from here on it is watched. Nothing to watch is fine.
- * is_ready: start now what is needed to mount, for a caller that confines itself afterwards. */
+ * is_ready: for a caller that confines itself afterwards and lives for long: start now what is needed
+ * to mount, and watch entries by inotify. Else by SIGIO on a signalfd (fcntl(2), F_NOTIFY), which this
+ * blocks: to close an inotify costs twenty milliseconds, more than a box. */
 bool held_begin(struct held *h, pid_t init_pid, bool is_ready, struct err *err) WARN_UNUSED;
 /* For poll(2): two entries; fd -1 where there is nothing. A caller with a loop of its own watches
  * mounts_fd for priority events and entries_fd for input. */
