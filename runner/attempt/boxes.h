@@ -7,6 +7,7 @@
 
 #include "runner/attempt/account.h"
 #include "runner/attempt/attempt.h"
+#include "runner/base/jx.h"
 #include "sandbox/box.h"
 
 /* Inside the box. */
@@ -22,6 +23,7 @@ struct boxes {
     const struct attempt_spec *spec;
     const struct wt_attempt *tree;
     struct account account;
+    const json_t *remotes; /* broker_side.h; NULL: not for an agent's box */
 };
 
 /* The limits of a box for which none are named. */

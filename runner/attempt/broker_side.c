@@ -80,8 +80,7 @@ bool broker_side_show(struct box_spec *spec, const struct boxes *b, const char *
 {
     static const char *const programs[] = {"git", "gh", "glab"};
     AUTO_FREE char *inbox = broker_side_inbox(b->tree);
-    AUTO_JSON json_t *remotes = NULL;
-    if (!fs_mkdirs(inbox, 0755, err) || !broker_side_remotes(&remotes, b->tree->repo, err))
+    if (!fs_mkdirs(inbox, 0755, err))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
         AUTO_FREE char *inside = fs_join(INSIDE_SHIMS, programs[i]);
@@ -92,7 +91,7 @@ bool broker_side_show(struct box_spec *spec, const struct boxes *b, const char *
     const char *path = strv_env_get(&spec->env, "PATH");
     AUTO_FREE char *with_shims = xasprintf(INSIDE_SHIMS ":%s", path ? path : "/usr/bin:/bin");
     strv_env_set(&spec->env, "PATH", with_shims);
-    tell_remotes(spec, remotes);
+    tell_remotes(spec, b->remotes);
     tell_patience(spec, b);
     return true;
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "runner/agents/agent.h"
-#include "runner/attempt/broker_side.h"
 #include "runner/attempt/exec_forms.h"
 #include "runner/attempt/way_out.h"
 #include "runner/base/fs.h"
@@ -73,16 +72,6 @@ static json_t *model_json(const struct attempt_spec *s)
     return model;
 }
 
-static bool broker_json(json_t **ret, const struct boxes *b, struct err *err)
-{
-    json_t *remotes;
-    if (!broker_side_remotes(&remotes, b->tree->repo, err))
-        return false;
-    *ret = json_object();
-    jx_set(*ret, "remotes", remotes);
-    return true;
-}
-
 bool keepfile_write(const struct boxes *b, const struct box_spec *box, const struct policy *policy,
                     struct err *err)
 {
@@ -116,10 +105,8 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
     jx_set(j, "services", services_json(&s->services));
     jx_set(j, "proxy", proxy_json(b));
     jx_set(j, "model", model_json(s));
-    json_t *broker;
-    if (!broker_json(&broker, b, err))
-        return false;
-    jx_set(j, "broker", broker);
+    /* The message only borrows them; jansson counts references on const values too. */
+    jx_set(j, "broker", json_pack("{s:O}", "remotes", (json_t *)(uintptr_t)b->remotes));
     jx_set(j, "policy", policy_to_json(policy));
 
     AUTO_BUF struct buf text = BUF_INIT;

@@ -86,12 +86,16 @@ static bool open_or_create_tree(struct wt_attempt *ret, const struct paths *path
     return true;
 }
 
-static bool write_plan(const struct boxes *b, const struct policy *policy, struct err *err)
+static bool write_plan(struct boxes *b, const struct policy *policy, struct err *err)
 {
     AUTO_BOX_SPEC struct box_spec box;
     AUTO_BUF struct buf plan = BUF_INIT;
+    AUTO_JSON json_t *remotes = NULL;
     AUTO_FREE char *path = fs_join(b->tree->dir, "plan");
     box_spec_init(&box);
+    if (!broker_side_remotes(&remotes, b->tree->repo, err))
+        return false;
+    b->remotes = remotes;
     return boxes_agent(&box, b, err) && box_plan(&plan, &box, err) &&
            fs_write_plain(AT_FDCWD, path, plan.ptr, plan.len, 0600, err) &&
            keepfile_write(b, &box, policy, err);
