@@ -11,7 +11,7 @@
  *    may_reach was asked about; no client and no library resolves again.
  * 3. On port 443 not one byte goes out before a ClientHello named the host that was asked for; on
  *    port 80 and for absolute-form none before a request whose Host is that host. On other ports
- *    a ClientHello with another name is refused; what is no TLS is relayed as it is, since the port
+ *    a ClientHello with another name is refused, also the second one that a server can ask for; what is no TLS is relayed as it is, since the port
  *    was listed. Encrypted data is never opened.
  * 4. A plain HTTP connection carries one request, whose end is known; what a client sends behind it
  *    goes nowhere. It is told so (`Connection: close`).

@@ -33,6 +33,8 @@ static void proxy_conn_free(struct proxy_conn *c)
     buf_release(&c->in);
     buf_release(&c->head);
     buf_release(&c->answer);
+    buf_release(&c->server_head);
+    tls_flight_release(&c->flight);
     free(c);
 }
 
@@ -126,7 +128,9 @@ void proxy_conn_open(struct proxy *p, int fd, uint64_t delay_ms)
                              .link = &p->conns,
                              .in = BUF_INIT,
                              .head = BUF_INIT,
-                             .answer = BUF_INIT};
+                             .answer = BUF_INIT,
+                             .server_head = BUF_INIT,
+                             .flight = {.message = BUF_INIT}};
     if (c->next)
         c->next->link = &c->next;
     p->conns = c;

@@ -8,6 +8,7 @@
 #include "runner/keep/http_head.h"
 #include "runner/keep/proxy.h"
 #include "runner/keep/socks.h"
+#include "runner/keep/tls_flight.h"
 
 enum proxy_state {
     PROXY_PACED,      /* came too fast after others; nothing is read yet */
@@ -20,6 +21,13 @@ enum proxy_state {
     PROXY_RELAYING,
     PROXY_ENDING,     /* the last was sent; waits for the client to take it */
     PROXY_CLOSED,
+};
+
+/* A second hello of TLS (tls_flight.h). */
+enum proxy_follow {
+    PROXY_FOLLOW_NONE,
+    PROXY_FOLLOW_ASKED, /* the first was sent; what comes behind it waits for the server's answer */
+    PROXY_FOLLOW_HELLO, /* the server wants another one */
 };
 
 /* One side of a connection. */
@@ -51,6 +59,9 @@ struct proxy_conn {
     struct host_address addresses[RESOLVE_ADDRESSES];
     size_t n_addresses, next_address; /* the one before next_address is connected to */
 
+    enum proxy_follow follow;
+    struct tls_flight flight;
+    struct buf server_head; /* PROXY_FOLLOW_ASKED: what the server has sent, as far as it tells */
     bool is_http;        /* one request and one answer, both read here */
     struct buf head;     /* the request's head as it goes out */
     struct http_body body; /* of the request */
@@ -92,7 +103,8 @@ void proxy_stop_reading(struct proxy_end *end);
 void proxy_send(struct proxy_end *to, const char *bytes, size_t len);
 /* Tell this side that nothing more comes, when all is written. */
 void proxy_shut(struct proxy_end *end);
-/* The client is through: relay what has come and what will. */
+/* The client is through: relay what has come and what will; of TLS a second hello is looked at as
+ * well (follow). */
 void proxy_relay_start(struct proxy_conn *c);
 /* The head of the request, then as much of its body as has come. */
 void proxy_relay_request(struct proxy_conn *c);

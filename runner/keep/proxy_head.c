@@ -185,6 +185,14 @@ void proxy_head_step(struct proxy_conn *c)
 
 /* ---- what comes through a tunnel first ---- */
 
+/* From here on it is TLS for that host; a hello without a name goes to an address, or to a port where
+ * none is wanted. */
+static void follow_tls(struct proxy_conn *c, bool is_strict)
+{
+    tls_flight_init(&c->flight, &c->target.host, !is_strict || c->target.host.is_address);
+    c->follow = PROXY_FOLLOW_ASKED;
+}
+
 static void check_tls(struct proxy_conn *c)
 {
     struct host name;
@@ -197,6 +205,7 @@ static void check_tls(struct proxy_conn *c)
             proxy_conn_reject(c, 403, "the TLS handshake names another host");
             return;
         }
+        follow_tls(c, is_strict);
         break;
     case TLS_NO_NAME:
         /* A host that is listed by its address has no name to tell. */
@@ -204,6 +213,7 @@ static void check_tls(struct proxy_conn *c)
             proxy_conn_reject(c, 403, "the TLS handshake names no host");
             return;
         }
+        follow_tls(c, is_strict);
         break;
     case TLS_BAD:
         proxy_conn_reject(c, 403, "the TLS handshake is malformed");

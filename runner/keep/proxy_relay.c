@@ -127,17 +127,87 @@ void proxy_relay_request(struct proxy_conn *c)
         proxy_read(c->client);
 }
 
+/* ---- a second hello ---- */
+
+enum { PROXY_ANSWER_MS = 30 * 1000 };
+
+/* Send what was held, as far as it may go. */
+static void proxy_follow_hello(struct proxy_conn *c)
+{
+    size_t clear = 0;
+    switch (tls_flight_take(&c->flight, &clear, (const unsigned char *)c->in.ptr, c->in.len)) {
+    case TLS_FOLLOW_OTHER:
+        proxy_conn_reject(c, 403, "the second TLS handshake names another host");
+        return;
+    case TLS_FOLLOW_OVER:
+        c->follow = PROXY_FOLLOW_NONE;
+        break;
+    case TLS_FOLLOW_MORE:
+        break;
+    }
+    c->up += clear;
+    proxy_send(c->server, c->in.ptr, clear);
+    buf_consume(&c->in, clear);
+}
+
+/* The server has answered: what waited may go, or is looked at. */
+static void proxy_follow_answer(struct proxy_conn *c, const char *bytes, size_t len)
+{
+    buf_add(&c->server_head, bytes, len);
+    switch (tls_answer((const unsigned char *)c->server_head.ptr, c->server_head.len)) {
+    case TLS_ANSWER_MORE:
+        return;
+    case TLS_ANSWER_RETRY:
+        c->follow = PROXY_FOLLOW_HELLO;
+        break;
+    case TLS_ANSWER_OTHER:
+        c->follow = PROXY_FOLLOW_NONE;
+        break;
+    }
+    buf_release(&c->server_head);
+    proxy_conn_limit(c, 0);
+    if (c->follow == PROXY_FOLLOW_HELLO) {
+        proxy_follow_hello(c);
+    } else {
+        c->up += c->in.len;
+        proxy_send(c->server, c->in.ptr, c->in.len);
+        buf_clear(&c->in);
+    }
+    if (c->state == PROXY_RELAYING && !c->server->is_writing)
+        proxy_read(c->client);
+}
+
+/* Of the client of a tunnel. */
+static void proxy_send_up(struct proxy_conn *c, const char *bytes, size_t len)
+{
+    if (c->follow == PROXY_FOLLOW_HELLO) {
+        buf_add(&c->in, bytes, len);
+        proxy_follow_hello(c);
+        return;
+    }
+    c->up += len;
+    proxy_send(c->server, bytes, len);
+}
+
 void proxy_relay_start(struct proxy_conn *c)
 {
     AUTO_BUF struct buf in = c->in;
+    size_t len = in.len;
     c->in = (struct buf)BUF_INIT;
     c->state = PROXY_RELAYING;
     proxy_conn_limit(c, 0);
-    c->up += in.len;
-    proxy_send(c->server, in.ptr, in.len);
-    if (c->state == PROXY_RELAYING && c->client->has_ended)
+    if (c->follow == PROXY_FOLLOW_ASKED) { /* the first hello alone; the client is read again after the answer */
+        len = tls_hello_len((const unsigned char *)in.ptr, in.len);
+        buf_add(&c->in, in.ptr + len, in.len - len);
+        proxy_stop_reading(c->client);
+        proxy_conn_limit(c, PROXY_ANSWER_MS);
+    }
+    proxy_send_up(c, in.ptr, len);
+    if (c->state != PROXY_RELAYING || c->follow == PROXY_FOLLOW_ASKED)
+        return;
+    if (c->client->has_ended)
         proxy_shut(c->server);
-    else if (c->state == PROXY_RELAYING && !c->server->is_writing)
+    else if (!c->server->is_writing)
         proxy_read(c->client);
 }
 
@@ -179,6 +249,8 @@ static void proxy_from_server(struct proxy_conn *c, const char *bytes, size_t le
     c->down += len;
     if (!c->is_http || c->has_answer) {
         proxy_send(c->client, bytes, len);
+        if (c->state == PROXY_RELAYING && c->follow == PROXY_FOLLOW_ASKED)
+            proxy_follow_answer(c, bytes, len);
         return;
     }
     buf_add(&c->answer, bytes, len);
@@ -192,10 +264,8 @@ static void proxy_from_client(struct proxy_conn *c, const char *bytes, size_t le
     if (c->state == PROXY_RELAYING) {
         if (c->is_http)
             proxy_send_body(c, bytes, len);
-        else {
-            c->up += len;
-            proxy_send(c->server, bytes, len);
-        }
+        else
+            proxy_send_up(c, bytes, len);
         return;
     }
     buf_add(&c->in, bytes, len);
@@ -232,6 +302,11 @@ static void proxy_server_ended(struct proxy_conn *c)
             proxy_read(c->client);
     } else {
         proxy_shut(c->client);
+        if (c->follow == PROXY_FOLLOW_ASKED) { /* it gave no answer; hear when the client ends */
+            c->follow = PROXY_FOLLOW_NONE;
+            proxy_conn_limit(c, PROXY_LAST_MS);
+            proxy_read(c->client);
+        }
     }
 }
 
@@ -275,7 +350,9 @@ static void proxy_on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
 void proxy_read(struct proxy_end *end)
 {
     struct proxy_end *peer = proxy_peer(end);
-    if (end->is_reading || end->has_ended || (peer && peer->is_writing))
+    const struct proxy_conn *c = end->conn;
+    bool waits = end == c->client && c->state == PROXY_RELAYING && c->follow == PROXY_FOLLOW_ASKED;
+    if (end->is_reading || end->has_ended || waits || (peer && peer->is_writing))
         return;
     end->is_reading = true;
     if (uv_read_start(proxy_stream(end), proxy_on_alloc, proxy_on_read) != 0)

@@ -83,9 +83,10 @@ static enum tls_result take_extensions(struct host *ret, struct view hello)
     return list.is_broken || hello.is_broken ? TLS_BAD : result;
 }
 
-static enum tls_result take_hello(struct host *ret, struct view hello)
+enum tls_result tls_hello_body(struct host *ret, const unsigned char *body, size_t len)
 {
     enum { VERSION_AND_RANDOM = 34 };
+    struct view hello = {body, len, false};
     take(&hello, VERSION_AND_RANDOM);
     take_vector(&hello, 1); /* session */
     take_vector(&hello, 2); /* ciphers */
@@ -134,5 +135,5 @@ enum tls_result tls_hello(struct host *ret, const unsigned char *bytes, size_t l
     struct view in = {(const unsigned char *)message.ptr, message.len, false};
     take(&in, 1);
     struct view hello = take_vector(&in, 3);
-    return take_hello(ret, hello);
+    return hello.is_broken ? TLS_BAD : tls_hello_body(ret, hello.at, hello.left);
 }

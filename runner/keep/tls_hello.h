@@ -20,5 +20,8 @@ enum tls_result {
     TLS_NOT, /* the bytes are no TLS handshake */
 };
 enum tls_result tls_hello(struct host *ret, const unsigned char *bytes, size_t len);
+/* The same of the message's body alone, without its header of four bytes; TLS_NAME, TLS_NO_NAME or
+ * TLS_BAD. */
+enum tls_result tls_hello_body(struct host *ret, const unsigned char *body, size_t len);
 
 #endif

@@ -33,7 +33,7 @@ openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=listed.test -addext subjectA
 cat "$WORLD/key.pem" "$WORLD/ca.pem" >"$WORLD/both.pem"
 # Servers of the host on every address: each tells what it saw.
 cat >"$WORLD/serve.py" <<'PY'
-import http.server, os, socketserver, ssl, sys, threading
+import http.server, os, socket, socketserver, ssl, struct, sys, threading
 world, seen = sys.argv[1], open(sys.argv[1] + "/seen", "a", buffering=1)
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -62,6 +62,24 @@ class Tls(Server):
         return context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False), address
 for kind, port in ((Server, 80), (Tls, 443)):
     threading.Thread(target=kind(("0.0.0.0", port), Handler).serve_forever, daemon=True).start()
+# A server that always wants a second hello (RFC 8446, 4.1.4), and tells what name came in it.
+random = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
+body = b"\3\3" + random + b"\0\x13\1\0\0\6\0\x2b\0\2\3\4"
+retry = b"\x16\3\3" + struct.pack(">H", len(body) + 4) + b"\2" + struct.pack(">I", len(body))[1:] + body
+def ask_again(sock):
+    while True:
+        client, _ = sock.accept()
+        try:
+            client.settimeout(10)
+            client.recv(65536)
+            for i in range(len(retry)):
+                client.sendall(retry[i:i + 1])
+            data = client.recv(65536)
+            seen.write("second hello %s\n" % ("other" if b"other.test" in data else "listed" if b"listed.test" in data else "none"))
+        except OSError:
+            pass
+        client.close()
+threading.Thread(target=ask_again, args=(socket.create_server(("0.0.0.0", 8443)),), daemon=True).start()
 open(world + "/ready", "w").close()
 threading.Event().wait()
 PY
@@ -120,6 +138,23 @@ def tls(target, name):
             return b"ended " + type(e).__name__.encode()
 def socks(kind, address, port, then=b""):
     return talk(b"\5\1\0", b"\5\1\0" + bytes([kind]) + address + struct.pack(">H", port) + then)
+def hello(name):
+    ext = struct.pack(">HHHBH", 0, len(name) + 5, len(name) + 3, 0, len(name)) + name
+    body = b"\3\3" + b"r" * 32 + b"\0\0\2\x13\1\1\0" + struct.pack(">H", len(ext)) + ext
+    message = b"\1" + struct.pack(">I", len(body))[1:] + body
+    return b"\x16\3\1" + struct.pack(">H", len(message)) + message
+def twice(name, at_once):
+    with dial() as s:
+        s.sendall(connect("listed.test:8443"))
+        head = s.recv(65536)
+        s.sendall(hello(b"listed.test") + (hello(name) if at_once else b""))
+        head += b"+" if s.recv(1) else b"-"
+        if not at_once:
+            s.sendall(hello(name))
+        return head + (b" closed" if rest(s) is not None else b"")
+say("second-same", twice(b"listed.test", False))
+say("second-other", twice(b"other.test", False))
+say("second-ahead", twice(b"other.test", True))
 say("honest-tls", tls("listed.test:443", "listed.test"))
 say("other-sni", tls("listed.test:443", "other.test"))
 say("longer-sni", tls("listed.test:443", "listed.test.other.test"))
@@ -152,7 +187,10 @@ say("socks-denied", socks(1, bytes([10, 0, 0, 1]), 443))
 say("socks-name", socks(3, b"\x0crebound.test", 443))
 say("socks-many", talk(b"\5\0"))
 PY
-headgate box --ro "$WORLD/shown" --net listed.test --net rebound.test --net own.test --net metadata.test --net local.test --net 127.0.0.1 \
+openssl s_server -accept 127.0.0.1:8444 -cert "$WORLD/both.pem" -groups P-521 -www -msg >"$WORLD/again" 2>&1 &
+BACKGROUND="$BACKGROUND $!"
+until_true 20 grep -q ACCEPT "$WORLD/again" || die 'the server that asks again did not start'
+headgate box --ro "$WORLD/shown" --net listed.test --net listed.test:8443 --net 127.0.0.1:8443 --net rebound.test --net own.test --net metadata.test --net local.test --net 127.0.0.1 \
     -- python3 try.py "$WORLD/shown/ca.pem" >"$WORLD/log" 2>&1 || fail "the attempts ended with $?: $(tail -n 5 "$WORLD/log")"
 has() { check_has "$1" "$2" "$WORLD/log"; }
 has 'control: TLS for the host that was asked for' '^honest-tls HTTP/1.1 200 .*served /tls'
@@ -179,11 +217,18 @@ check_equal 'control: SOCKS connects' '5 0' "$(sed -n 's/^socks-honest //p' "$WO
 check_equal 'SOCKS says that it is not allowed' '5 2' "$(sed -n 's/^socks-denied //p' "$WORLD/log" | od -An -tu1 -j2 -N2 | awk '{ print $1, $2 }')"
 check_equal 'also of a name' '5 2' "$(sed -n 's/^socks-name //p' "$WORLD/log" | od -An -tu1 -j2 -N2 | awk '{ print $1, $2 }')"
 
+check_equal 'a second hello for the same host comes through, and no other' 'second hello listed' "$(grep '^second hello' "$WORLD/seen" | grep -v none)"
+
 # What the servers saw: nothing that was meant for another host.
 check_equal 'the servers saw one name in TLS' 'sni listed.test' "$(grep '^sni' "$WORLD/seen" | sort -u)"
 check_equal 'and one Host' 'listed.test' "$(sed -n 's/^request \([^ ]*\) .*/\1/p' "$WORLD/seen" | sort -u)"
 check_lacks 'no hidden request' '/(second|hidden|other|none) ' "$WORLD/seen"
 check_lacks 'no upgrade' 'upgrade=h2c' "$WORLD/seen"
+
+check_status 0 'control: a real handshake with a second hello' headgate box --ro "$WORLD/shown" --net listed.test:8444 --net 127.0.0.1:8444 -- sh -c \
+    'printf "GET / HTTP/1.0\r\n\r\n" | openssl s_client -proxy "$HEADGATE_PROXY" -connect listed.test:8444 -servername listed.test -groups X25519:P-521 -ign_eof'
+check_has 'is answered' '^HTTP/1.0 200' "$OUT"
+check_equal 'and had one' 2 "$(grep -c '^<<<.*ClientHello' "$WORLD/again")"
 
 # Controls: listed by address, the same is reached.
 check_status 0 'listed by its address, an own one is reached' headgate box --ro "$WORLD/shown" --net own.test --net 11.22.33.44 -- \

@@ -11,6 +11,7 @@
 #include "runner/base/mem.h"
 #include "runner/keep/http_head.h"
 #include "runner/keep/socks.h"
+#include "runner/keep/tls_flight.h"
 #include "runner/keep/tls_hello.h"
 
 /* ---- hosts ---- */
@@ -310,6 +311,121 @@ static void the_server_name_is_found(void **state)
     assert_int_equal(tls_hello(&host, (const unsigned char *)"SSH-2.0-x\r\n", 11), TLS_NOT);
 }
 
+/* ---- a second hello ---- */
+
+static void add_hello_message(struct buf *out, const char *name)
+{
+    size_t n = strlen(name), extension = n ? n + 9 : 0, body = 2 + 32 + 1 + 4 + 2 + 2 + extension;
+    const unsigned char head[] = {1, 0, (unsigned char)(body >> 8), (unsigned char)body, 3, 3};
+    const unsigned char rest[] = {0, 0, 2, 0x13, 1, 1, 0, (unsigned char)(extension >> 8),
+                                  (unsigned char)extension};
+    const unsigned char names[] = {0, 0, 0, (unsigned char)(n + 5), 0, (unsigned char)(n + 3), 0,
+                                   0, (unsigned char)n};
+    buf_add(out, head, sizeof head);
+    for (int i = 0; i < 32; i++)
+        buf_addch(out, 'r');
+    buf_add(out, rest, sizeof rest);
+    if (n) {
+        buf_add(out, names, sizeof names);
+        buf_adds(out, name);
+    }
+}
+
+static void add_record(struct buf *out, unsigned char type, const char *bytes, size_t len)
+{
+    const unsigned char head[] = {type, 3, 3, (unsigned char)(len >> 8), (unsigned char)len};
+    buf_add(out, head, sizeof head);
+    buf_add(out, bytes, len);
+}
+
+static enum tls_follow follow(const struct buf *bytes, size_t *ret_clear, bool may_be_nameless)
+{
+    struct tls_flight f;
+    struct host host;
+    struct err err = ERR_INIT;
+    assert_true(host_parse(&host, "listed.test", 11, &err));
+    tls_flight_init(&f, &host, may_be_nameless);
+    enum tls_follow result =
+        tls_flight_take(&f, ret_clear, (const unsigned char *)bytes->ptr, bytes->len);
+    tls_flight_release(&f);
+    return result;
+}
+
+static void a_second_hello_names_the_same_host(void **state)
+{
+    static const struct {
+        const char *name;
+        bool may_be_nameless;
+        enum tls_follow follow;
+    } rows[] = {
+        {"listed.test", false, TLS_FOLLOW_OVER}, {"LISTED.test", false, TLS_FOLLOW_OVER},
+        {"other.test", false, TLS_FOLLOW_OTHER}, {"other.test", true, TLS_FOLLOW_OTHER},
+        {"", false, TLS_FOLLOW_OTHER},           {"", true, TLS_FOLLOW_OVER},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_BUF struct buf message = BUF_INIT, bytes = BUF_INIT;
+        size_t clear = 0;
+        add_hello_message(&message, rows[i].name);
+        add_record(&bytes, 20, "\1", 1);
+        add_record(&bytes, 23, "early data", 10);
+        size_t before = bytes.len;
+        add_record(&bytes, 22, message.ptr, 1); /* in pieces, the first of one byte */
+        add_record(&bytes, 22, message.ptr + 1, message.len - 1);
+        assert_int_equal(follow(&bytes, &clear, rows[i].may_be_nameless), rows[i].follow);
+        for (size_t len = before; len < bytes.len; len++) { /* it is not done before the hello is whole */
+            struct buf cut = {.ptr = bytes.ptr, .len = len};
+            assert_int_equal(follow(&cut, &clear, rows[i].may_be_nameless), TLS_FOLLOW_MORE);
+        }
+    }
+}
+
+static void behind_a_retry_only_a_hello_may_come(void **state)
+{
+    (void)state;
+    AUTO_BUF struct buf key = BUF_INIT, alert = BUF_INIT, text = BUF_INIT;
+    size_t clear;
+    add_record(&key, 22, "\x10\0\0\1x", 5);
+    add_record(&alert, 21, "\1\0", 2);
+    buf_adds(&text, "GET / HTTP/1.1\r\n");
+    assert_int_equal(follow(&key, &clear, false), TLS_FOLLOW_OTHER);
+    assert_int_equal(follow(&alert, &clear, false), TLS_FOLLOW_OTHER);
+    assert_int_equal(follow(&text, &clear, false), TLS_FOLLOW_OTHER);
+}
+
+static void a_server_that_wants_another_hello_is_known(void **state)
+{
+    static const char retry[] = "\2\0\0\x40\3\3\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65"
+                                "\xb8\x91\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c"
+                                "more of it";
+    AUTO_BUF struct buf wants = BUF_INIT, plain = BUF_INIT, tiny = BUF_INIT;
+    (void)state;
+    add_record(&wants, 22, retry, sizeof retry - 1);
+    add_record(&plain, 22, retry, sizeof retry - 1);
+    plain.ptr[20] ^= 1;
+    add_record(&tiny, 22, retry, 3);
+    assert_int_equal(tls_answer((unsigned char *)wants.ptr, wants.len), TLS_ANSWER_RETRY);
+    assert_int_equal(tls_answer((unsigned char *)plain.ptr, plain.len), TLS_ANSWER_OTHER);
+    assert_int_equal(tls_answer((unsigned char *)tiny.ptr, tiny.len), TLS_ANSWER_RETRY);
+    assert_int_equal(tls_answer((const unsigned char *)"\x15\3\3\0\2\2\x28", 7), TLS_ANSWER_OTHER);
+    assert_int_equal(tls_answer((const unsigned char *)"HTTP/1.1 400", 12), TLS_ANSWER_OTHER);
+    for (size_t len = 0; len < 43; len++)
+        assert_int_equal(tls_answer((unsigned char *)wants.ptr, len), TLS_ANSWER_MORE);
+}
+
+static void the_first_hello_has_an_end(void **state)
+{
+    AUTO_BUF struct buf message = BUF_INIT, bytes = BUF_INIT;
+    (void)state;
+    add_hello_message(&message, "listed.test");
+    add_record(&bytes, 22, message.ptr, 2);
+    add_record(&bytes, 22, message.ptr + 2, message.len - 2);
+    size_t len = bytes.len;
+    assert_int_equal(tls_hello_len((unsigned char *)bytes.ptr, bytes.len), len);
+    add_record(&bytes, 22, message.ptr, message.len);
+    assert_int_equal(tls_hello_len((unsigned char *)bytes.ptr, bytes.len), len);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +439,10 @@ int main(void)
         cmocka_unit_test(headers_of_the_hop_stay_behind),
         cmocka_unit_test(socks_requests_are_read),
         cmocka_unit_test(the_server_name_is_found),
+        cmocka_unit_test(a_second_hello_names_the_same_host),
+        cmocka_unit_test(behind_a_retry_only_a_hello_may_come),
+        cmocka_unit_test(a_server_that_wants_another_hello_is_known),
+        cmocka_unit_test(the_first_hello_has_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
