@@ -8,8 +8,10 @@
  */
 #include "runner/agents/kinds.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "runner/agents/program.h"
@@ -103,8 +105,43 @@ static const char about_the_worktree[] =
     "cross-device link\", and so does `git mv` of one. Use `mv FOLDER NEW && git add -A FOLDER NEW` "
     "instead: git finds the rename.";
 
-static void add_arguments(struct box_spec *spec, const struct agent_start *start)
+enum { SESSION_ID_BYTES = 64 };
+
+/* A random UUID (RFC 9562, version 4), kept beside the attempt: --continue passes over conversations that were held headless. */
+static bool session_of(struct buf *id, const struct agent_start *start, struct err *err)
 {
+    AUTO_FREE char *file = fs_join(start->dir, "claude-session");
+    unsigned char b[16];
+    if (fs_exists(file))
+        return fs_read_file(id, AT_FDCWD, file, SESSION_ID_BYTES, err);
+    if (getrandom(b, sizeof b, 0) != sizeof b)
+        return err_set(err, ERR_SYS, "the kernel gives no random bytes");
+    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
+    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
+    for (size_t i = 0; i < sizeof b; i++)
+        buf_addf(id, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
+    return fs_write_plain(AT_FDCWD, file, id->ptr, id->len, 0600, err);
+}
+
+/* It has been spoken in: its transcript is below the folder of a project. */
+static bool has_session(const struct agent_start *start, const char *id)
+{
+    AUTO_FREE char *projects = fs_join(start->home_host, ".claude/projects");
+    AUTO_DIR DIR *dir = opendir(projects);
+    const struct dirent *entry;
+    bool found = false;
+    while (dir && !found && (entry = readdir(dir))) {
+        AUTO_FREE char *transcript = xasprintf("%s/%s/%s.jsonl", projects, entry->d_name, id);
+        found = fs_exists(transcript);
+    }
+    return found;
+}
+
+static bool add_arguments(struct box_spec *spec, const struct agent_start *start, struct err *err)
+{
+    AUTO_BUF struct buf session = BUF_INIT;
+    if (!session_of(&session, start, err))
+        return false;
     const char *model = config_str(start->config, "agent.claude.model", NULL);
     if (model) {
         strv_push(&spec->argv, "--model");
@@ -116,6 +153,8 @@ static void add_arguments(struct box_spec *spec, const struct agent_start *start
     }
     if (start->resume)
         strv_push(&spec->argv, "--continue");
+    strv_push(&spec->argv, start->resume && has_session(start, session.ptr) ? "--resume" : "--session-id");
+    strv_push(&spec->argv, session.ptr);
     if (!start->interactive) {
         strv_push(&spec->argv, "-p");
         strv_push(&spec->argv, "--output-format");
@@ -126,6 +165,7 @@ static void add_arguments(struct box_spec *spec, const struct agent_start *start
         strv_push(&spec->argv, "--");
         strv_push(&spec->argv, start->prompt);
     }
+    return true;
 }
 
 static const char *const credentials[] = {
@@ -163,9 +203,8 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
     if (!program || !install_gate(spec, start, err) || !seed_home(start, err))
         return false;
     strv_push(&spec->argv, program);
-    add_arguments(spec, start);
     add_environment(spec, start);
-    return true;
+    return add_arguments(spec, start, err);
 }
 
 /*

@@ -76,7 +76,7 @@ static bool cover_home(struct box_spec *spec, const struct agent_start *start, s
     static const char *const places[] = {".config/opencode", ".opencode"};
     AUTO_FREE char *folder = fs_join(start->dir, "opencode-home");
     AUTO_FREE char *file = fs_join(folder, ".gitignore");
-    if (!fs_mkdirs(folder, 0755, err) || !fs_write_plain(AT_FDCWD, file, "*\n", 2, 0444, err))
+    if (!fs_mkdirs(folder, 0755, err) || !fs_write_plain(AT_FDCWD, file, "*\n", 2, 0644, err))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
         AUTO_FREE char *inside = fs_join(start->home_inside, places[i]);

@@ -261,13 +261,22 @@ static void put_setup_first(struct box_spec *spec, const struct boxes *b)
         strv_push_all(&spec->setup_env, strv_array(&b->spec->secrets));
 }
 
+/* What is said to it at its start: the task, or to one that goes on the message; a person who opens its terminal again speaks
+ * first. */
+static const char *prompt_of(const struct attempt_spec *s)
+{
+    if (s->resume && s->message)
+        return s->message;
+    return s->resume && s->interactive ? "" : s->prompt;
+}
+
 static bool add_agent(struct box_spec *spec, const struct boxes *b, struct err *err)
 {
     const struct agent *agent = agent_kind(b->spec->agent);
     AUTO_FREE char *home = fs_join(b->tree->dir, "home");
     const struct agent_start start = {
         .attempt = b->spec->id,
-        .prompt = b->spec->resume && b->spec->message ? b->spec->message : b->spec->prompt,
+        .prompt = prompt_of(b->spec),
         .command = b->spec->command.n ? &b->spec->command : NULL,
         .interactive = b->spec->interactive,
         .resume = b->spec->resume,

@@ -56,6 +56,8 @@ static bool run(struct drive *d, char **argv, struct err *err)
         return err_set(err, ERR_USAGE, "usage: headgate-drive [--resume] KIND -- PROGRAM [ARGUMENT...]");
     if (!find_kind(&start, words.v[0], err) || !take_environment(d, err))
         return false;
+    if (d->is_resumed && getenv("HEADGATE_MESSAGE"))
+        d->prompt = getenv("HEADGATE_MESSAGE");
     d->argv = strv_array(&words) + 1;
     d->cwd = cwd ? cwd : "/";
     if (!start(d, err))

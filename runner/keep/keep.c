@@ -170,6 +170,7 @@ static void keep_close_handles(struct keep *k)
     uv_close((uv_handle_t *)&k->before_waiting, NULL);
     uv_close((uv_handle_t *)&k->sigterm, NULL);
     uv_close((uv_handle_t *)&k->sighup, NULL);
+    uv_close((uv_handle_t *)&k->enter, NULL);
 }
 
 static void keep_over(struct keep *k)
@@ -295,6 +296,8 @@ static void keep_init_parts(struct keep *k)
     stop_init(&k->stop, &k->loop, &keep_stop_ops, k);
     uv_timer_init(&k->loop, &k->linger);
     k->linger.data = k;
+    uv_timer_init(&k->loop, &k->enter);
+    k->enter.data = k;
     uv_prepare_init(&k->loop, &k->before_waiting);
     k->before_waiting.data = k;
     if (k->config.freezes)

@@ -6,6 +6,8 @@
 #include "runner/base/mem.h"
 #include "runner/keep/keep.h"
 
+enum { KEEP_ENTER_MS = 300 };
+
 static const char *keep_state_name(enum keep_state state)
 {
     switch (state) {
@@ -81,15 +83,26 @@ static void keep_on_stop(struct keep *k, const json_t *msg)
 }
 
 /* A terminal's Enter is a carriage return; in cooked mode the kernel makes a newline of it. */
+static void keep_press_enter(uv_timer_t *timer)
+{
+    struct keep *k = timer->data;
+    uv_timer_stop(timer);
+    if (k->room.agent && !stream_write(k->room.agent, "\r", 1))
+        records_note(&k->records, "what was said was not sent: the agent does not read its terminal");
+}
+
+/* Typed as a person would: interfaces take a return that comes at once with the text for a part of what is pasted. */
 static void keep_on_say(struct keep *k, const json_t *msg)
 {
-    AUTO_BUF struct buf text = BUF_INIT;
-    buf_adds(&text, jx_str(msg, "text", ""));
-    buf_addch(&text, '\r');
+    const char *text = jx_str(msg, "text", "");
+    if (uv_is_active((const uv_handle_t *)&k->enter))
+        keep_press_enter(&k->enter);
     if (!k->room.agent)
         records_note(&k->records, "nothing was said: the agent reads no terminal");
-    else if (!stream_write(k->room.agent, text.ptr, text.len))
+    else if (!stream_write(k->room.agent, text, strlen(text)))
         records_note(&k->records, "nothing was said: the agent does not read its terminal");
+    else
+        uv_timer_start(&k->enter, keep_press_enter, KEEP_ENTER_MS, 0);
 }
 
 static void keep_on_quit(struct keep *k, const json_t *msg)
