@@ -2,6 +2,8 @@
 # Nothing is lost when the server dies at any moment; a box never outlives its keeper.
 . "$(dirname "$0")/../lib.sh"
 
+# pid 1 of a keeper's box; its other child holds the box's mounts.
+box_of() { pgrep -P "$1" -f '^headgate-box$'; }
 make_repo "$WORLD/repo"
 cd "$WORLD/repo"
 run_agent -n 2 -j 2 --ladder confirm --detach -- 'edit a.txt one
@@ -34,7 +36,7 @@ edit c.txt alone
 commit Alone' >/dev/null 2>&1
 run=$(last_run)
 until_true 20 is_running "$run.1" || die 'not running'
-box=$(pgrep -P "$(headgate show "$run.1" --json | jq -r '.attempts[0].keeper_pid')")
+box=$(box_of "$(headgate show "$run.1" --json | jq -r '.attempts[0].keeper_pid')")
 agent=$(pgrep -P "$box" | head -n 1)
 kill -9 "$(server_pid)"
 as_box touch "/proc/$agent/cwd/go" || die 'the worktree cannot be reached through the agent'
@@ -51,7 +53,7 @@ run=$(last_run)
 tree=$(headgate show "$run.1" --json | jq -r '.attempts[0].tree')
 until_true 20 is_running "$run.1" || die 'not running'
 keeper=$(headgate show "$run.1" --json | jq -r '.attempts[0].keeper_pid')
-box=$(pgrep -P "$keeper")
+box=$(box_of "$keeper")
 until_true 20 sh -c "pgrep -P $box >/dev/null" || die 'no agent'
 kill -9 "$keeper"
 until_true 20 is_done "$run.1" || die "$(headgate show "$run.1")"
