@@ -151,8 +151,6 @@ static bool add_arguments(struct box_spec *spec, const struct agent_start *start
         strv_push(&spec->argv, "--append-system-prompt");
         strv_push(&spec->argv, about_the_worktree);
     }
-    if (start->resume)
-        strv_push(&spec->argv, "--continue");
     strv_push(&spec->argv, start->resume && has_session(start, session.ptr) ? "--resume" : "--session-id");
     strv_push(&spec->argv, session.ptr);
     if (!start->interactive) {
