@@ -22,7 +22,11 @@ check_status 1 'a hunk that is not there' headgate take "$run.1" --hunk numbers:
 check_status 2 'nothing named' headgate take "$run.1"
 check_status 0 'a dry run' headgate take --dry-run "$run.1" README
 check_equal 'takes nothing' 100644 "$(git ls-tree HEAD README | cut -c1-6)"
-check_status 0 'and all but one' headgate take --except "$run.1" bin
+check_status 1 'a program asks to be looked at' headgate take --except "$run.1" bin
+check_has 'and says so' 'README could run on this host next \(executable\).*--reviewed' "$OUT"
+check_status 1 'also when it is named' headgate take "$run.1" README
+check_status 0 'what is left out is not asked for' headgate take --except --dry-run "$run.1" README
+check_status 0 'and all but one' headgate take --except --reviewed "$run.1" bin
 check_equal 'is the rest' bin "$(git diff --name-only HEAD "headgate/$run/1")"
 check_status 0 'comment' headgate comment "$run.1" bin 'No binaries, please'
 check_status 0 'review' headgate review "$run.1"
