@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "runner/base/broker_line.h"
 #include "runner/base/jx.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
@@ -119,6 +120,12 @@ void argtext_brief(struct buf *out, const json_t *args, const char *worktree, in
     static const char *const telling[] = {"command", "cmd",  "argv",    "file_path", "path",
                                           "url",     "host", "pattern", "query"};
     const json_t *value = NULL;
+    if (jx_arr(args, "argv") && jx_str(args, "remote", NULL)) { /* for the broker: where it leads, too */
+        AUTO_BUF struct buf words = BUF_INIT;
+        broker_line(&words, args);
+        add_brief(out, words.ptr, words.len, worktree, TEXT_EXACT, columns);
+        return;
+    }
     for (size_t i = 0; i < ARRAY_LEN(telling) && !value; i++)
         value = json_object_get(args, telling[i]);
     const char *key;

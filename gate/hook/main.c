@@ -30,6 +30,9 @@ static const char usage[] =
     "and the exit code is 0 for allow, 2 for deny. Further members of a call: agent, cwd, "
     "call_id,\n"
     "session, subagent {id, type, depth}.\n"
+    "\n"
+    "Under the names git, gh and glab it hands what needs a person's credentials to the gate and is\n"
+    "the real program for all else.\n"
     "\n";
 
 struct options {
