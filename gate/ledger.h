@@ -149,9 +149,9 @@ bool ledger_log_told(json_t **ret, struct db *db, const char *attempt, int64_t l
  * chain whole and tells nothing of them. Fewer where their bodies are long: a page fits into a message. */
 bool ledger_log_export(json_t **ret, struct db *db, int64_t run, int64_t after, int64_t limit,
                        struct err *err) WARN_UNUSED;
-/* Array of {call,attempt,local,request}, of a run (0: all), numbered above `after`, at most limit. With
- * them each digest in the log can be computed again. Fewer where requests are long. *ret_last: the number of the last; after where
- * there is none. */
+/* Array of {call,attempt,local,request}, of a run (0: all), numbered above `after`, at most limit.
+ * With them each digest in the log can be computed again. Fewer where requests are long. *ret_last:
+ * the number of the last; after where there is none. */
 bool ledger_call_export(json_t **ret, int64_t *ret_last, struct db *db, int64_t run, int64_t after,
                         int64_t limit, struct err *err) WARN_UNUSED;
 /* The hash of a row, as stored. */

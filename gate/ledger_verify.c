@@ -57,11 +57,12 @@ static bool check_silent(int64_t *ret_bad_seq, struct buf *why, struct db *db, s
 {
     struct db_stmt *s;
     bool has_row;
-    if (!db_stmt(&s, db,
-                 "SELECT call.id, (SELECT coalesce(max(seq), 0) + 1 FROM log) FROM call WHERE id NOT IN"
-                 " (SELECT CAST(substr(json_extract(body, '$.call'), 2) AS INTEGER) FROM log"
-                 "  WHERE kind LIKE 'call.%') LIMIT 1",
-                 err) ||
+    if (!db_stmt(
+            &s, db,
+            "SELECT call.id, (SELECT coalesce(max(seq), 0) + 1 FROM log) FROM call WHERE id NOT IN"
+            " (SELECT CAST(substr(json_extract(body, '$.call'), 2) AS INTEGER) FROM log"
+            "  WHERE kind LIKE 'call.%') LIMIT 1",
+            err) ||
         !db_step(s, &has_row, err))
         return false;
     if (has_row) {
@@ -79,8 +80,8 @@ bool ledger_verify_calls(int64_t *ret_bad_seq, struct buf *ret_why, struct db *d
     /* One view of both tables, while the server goes on writing. */
     if (!db_exec(db, "BEGIN", err))
         return false;
-    bool ok = check_said(&bad, ret_why, db, err) &&
-              (bad != 0 || check_silent(&bad, ret_why, db, err));
+    bool ok =
+        check_said(&bad, ret_why, db, err) && (bad != 0 || check_silent(&bad, ret_why, db, err));
     db_rollback(db);
     if (ok)
         *ret_bad_seq = bad;

@@ -236,7 +236,8 @@ static const struct rule *rule_for_tool(const struct bench *b)
     for (size_t i = 0; i < b->policy->n_rules; i++) {
         const struct rule *r = &b->policy->rules[i];
         if (r->effect == RULE_ALLOW && rule_is_for(r, b->subject->call) &&
-            (rule_covers_tool(r, b->subject->call->tool) || (host && rule_covers_host(r, host, b->subject->use->port))))
+            (rule_covers_tool(r, b->subject->call->tool) ||
+             (host && rule_covers_host(r, host, b->subject->use->port))))
             return r;
     }
     return NULL;

@@ -18,7 +18,8 @@ struct alert {
     enum alert_osc osc;
 };
 
-/* As ui.bell and ui.osc say, and for auto the variables of this process (TERM, TERM_PROGRAM, ...). */
+/* As ui.bell and ui.osc say, and for auto the variables of this process (TERM, TERM_PROGRAM, ...).
+ */
 bool alert_load(struct alert *ret, const struct config *config, struct err *err) WARN_UNUSED;
 /* What a terminal of these variables understands. Pure; a NULL is an unset variable. */
 enum alert_osc alert_osc_of(const char *term, const char *term_program, bool is_multiplexed);

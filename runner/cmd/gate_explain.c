@@ -125,7 +125,8 @@ static bool set_ladder(char **argv, struct err *err)
     bool is_number = *who >= '0' && *who <= '9' && run > 0 && (!*end || *end == '.');
     if (!is_number && !agent_find(who))
         return err_set(err, ERR_USAGE,
-                       "'%s' is no run, such as 3, no attempt, such as 3.2, and no kind of agent", who);
+                       "'%s' is no run, such as 3, no attempt, such as 3.2, and no kind of agent",
+                       who);
     if (!ladder_parse(&ladder, rung, err) || !client_open(&c, err))
         return false;
     if (!is_number)

@@ -44,7 +44,8 @@ static bool is_for_broker(const json_t *call)
 {
     const char *source = jx_str(call, "source", NULL);
     const json_t *args = json_object_get(call, "args");
-    return source ? strcmp(source, "broker") == 0 : jx_arr(args, "argv") && jx_str(args, "remote", NULL);
+    return source ? strcmp(source, "broker") == 0
+                  : jx_arr(args, "argv") && jx_str(args, "remote", NULL);
 }
 
 void print_call_line(struct buf *out, const json_t *call)
@@ -110,7 +111,8 @@ static size_t count_equal(const json_t *calls, size_t at)
     return n;
 }
 
-static void add_call_row(struct print_table *t, const struct print *p, const json_t *call, size_t equal)
+static void add_call_row(struct print_table *t, const struct print *p, const json_t *call,
+                         size_t equal)
 {
     const char *state = jx_str(call, "state", "?"), *why = jx_str(call, "why", "");
     const char *reason = jx_str(call, "reason", "");
@@ -135,7 +137,8 @@ static void add_equal(struct buf *out, const json_t *calls, size_t at)
         const json_t *other = json_array_get(calls, i);
         if (!is_equal(call, other))
             continue;
-        AUTO_FREE char *line = xasprintf("%s (%s)", jx_str(other, "id", "?"), jx_str(other, "attempt", "?"));
+        AUTO_FREE char *line =
+            xasprintf("%s (%s)", jx_str(other, "id", "?"), jx_str(other, "attempt", "?"));
         AUTO_FREE char *clean = text_clean(line);
         buf_addf(out, "%s%s", separator, clean);
         separator = ", ";
@@ -144,7 +147,8 @@ static void add_equal(struct buf *out, const json_t *calls, size_t at)
 }
 
 /* The table's lines, each but the first with what its call is below it. */
-static void add_with_calls(struct buf *out, const struct print *p, const char *table, const json_t *calls)
+static void add_with_calls(struct buf *out, const struct print *p, const char *table,
+                           const json_t *calls)
 {
     size_t i;
     const json_t *call;
@@ -168,7 +172,8 @@ static void add_with_calls(struct buf *out, const struct print *p, const char *t
 
 void print_calls(struct buf *out, const struct print *p, const json_t *calls)
 {
-    static const char *const headers[] = {"CALL", "ATTEMPT", "STATE", "RUNG", "ASKED", "LEFT", "WHY"};
+    static const char *const headers[] = {"CALL",  "ATTEMPT", "STATE", "RUNG",
+                                          "ASKED", "LEFT",    "WHY"};
     AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
     AUTO_BUF struct buf table = BUF_INIT;
     struct print bounded = *p;

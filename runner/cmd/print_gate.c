@@ -133,8 +133,9 @@ static void add_shares(struct print_table *t, const char *what, const json_t *sh
 static void add_summary(struct buf *out, const json_t *stats)
 {
     int64_t decided = jx_int(stats, "by_person", 0);
-    buf_addf(out, "%" PRId64 " calls, %" PRId64 " asked: %.1f of 100\n", jx_int(stats, "calls_total", 0),
-             jx_int(stats, "asked_total", 0), json_number_value(json_object_get(stats, "asks_per_100")));
+    buf_addf(out, "%" PRId64 " calls, %" PRId64 " asked: %.1f of 100\n",
+             jx_int(stats, "calls_total", 0), jx_int(stats, "asked_total", 0),
+             json_number_value(json_object_get(stats, "asks_per_100")));
     if (decided == 0)
         return;
     buf_addf(out, "people decided %" PRId64 ": half within ", decided);

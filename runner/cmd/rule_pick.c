@@ -59,8 +59,9 @@ bool rule_pick(struct buf *report, struct client *c, const json_t *proposals, in
         return err_set(err, ERR_USAGE, "no rule can cover such a call: %s", why);
     }
     if (number < 1 || (size_t)number > n)
-        return err_set(err, ERR_USAGE, "there are %zu proposals; 'headgate gate rule add --from %s' lists them",
-                       n, jx_str(proposals, "call", "C"));
+        return err_set(err, ERR_USAGE,
+                       "there are %zu proposals; 'headgate gate rule add --from %s' lists them", n,
+                       jx_str(proposals, "call", "C"));
     json_array_foreach(jx_arr(json_array_get(all, (size_t)number - 1), "rules"), i, text)
     {
         if (!store(report, c, proposals, text, err))

@@ -1,5 +1,5 @@
-/* The box as a call's judgement sees it. What is told was true when it was asked; a link or a file may
- * change before the tool acts, which is the box's business: the box is the boundary. */
+/* The box as a call's judgement sees it. What is told was true when it was asked; a link or a file
+ * may change before the tool acts, which is the box's business: the box is the boundary. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -377,8 +377,8 @@ void create_examine(void *arg)
     read_env(&c->secrets, c->body, "secrets");
     c->ok = check_repository(c, &c->err) && check_tasks(c, &c->err) && check_choices(c, &c->err) &&
             check_agent(c, &c->err) && check_layers(c, &c->err) && choose_rung(c, &c->err) &&
-            choose_exec(c, &c->err) && choose_ask(c, &c->err) && take_keys(c, &c->err) && choose_net(c, &c->err) && choose_setup(c, &c->err) &&
-            choose_task_rungs(c, &c->err);
+            choose_exec(c, &c->err) && choose_ask(c, &c->err) && take_keys(c, &c->err) &&
+            choose_net(c, &c->err) && choose_setup(c, &c->err) && choose_task_rungs(c, &c->err);
 }
 
 void create_number(void *arg)

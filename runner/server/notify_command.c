@@ -12,7 +12,13 @@
 #include "runner/server/notify.h"
 #include "runner/store/attempt_row.h"
 
-enum { RUNNING_MAX = 4, QUEUED_MAX = 256, BOUND_MS = 10 * 1000, WHAT_COLUMNS = 400, TEXT_COLUMNS = 200 };
+enum {
+    RUNNING_MAX = 4,
+    QUEUED_MAX = 256,
+    BOUND_MS = 10 * 1000,
+    WHAT_COLUMNS = 400,
+    TEXT_COLUMNS = 200
+};
 
 /* A command that runs. */
 struct teller {
@@ -50,7 +56,8 @@ static void set_what(json_t *j, const struct call_request *r)
     set_line(j, "what", what ? what : all.ptr, WHAT_COLUMNS);
 }
 
-static bool summarise(json_t **ret, struct server *s, const struct ledger_call *call, struct err *err)
+static bool summarise(json_t **ret, struct server *s, const struct ledger_call *call,
+                      struct err *err)
 {
     AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
     int64_t waiting;
@@ -137,9 +144,8 @@ static bool spawn(struct server *s, int input, const struct strv *env, struct er
     const char *command = config_str(s->config, "gate.notifycommand", "");
     const char *home = strv_env_get(env, "HOME");
     char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char *)(uintptr_t)command, NULL};
-    uv_stdio_container_t streams[] = {{.flags = UV_INHERIT_FD, .data.fd = input},
-                                      {.flags = UV_IGNORE},
-                                      {.flags = UV_IGNORE}};
+    uv_stdio_container_t streams[] = {
+        {.flags = UV_INHERIT_FD, .data.fd = input}, {.flags = UV_IGNORE}, {.flags = UV_IGNORE}};
     struct teller *t = xcalloc(1, sizeof(*t));
     *t = (struct teller){.server = s, .parts_open = 2};
     t->process.data = t->bound.data = t;
@@ -205,8 +211,9 @@ void notify_command(struct server *s, const struct ledger_call *call)
     struct notify_queue *q = s->notify_queue;
     if (q->n == QUEUED_MAX) {
         if (q->left_out++ == 0)
-            server_log("more than %d calls wait to be told by gate.notifyCommand: some are left out",
-                       QUEUED_MAX);
+            server_log(
+                "more than %d calls wait to be told by gate.notifyCommand: some are left out",
+                QUEUED_MAX);
         return;
     }
     q->calls[q->n++] = call->id;

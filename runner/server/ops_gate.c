@@ -9,7 +9,8 @@
 
 enum { LOG_ROWS = 500, LOG_ROWS_MAX = 5000, EXPORT_CALLS = 500 };
 
-/* For people: what the row's call would do, as `tool`, `args` and `worktree`, long arguments cut. */
+/* For people: what the row's call would do, as `tool`, `args` and `worktree`, long arguments cut.
+ */
 static void add_calls(json_t *rows, struct db *db)
 {
     AUTO_JSON json_t *calls = json_array();
@@ -30,9 +31,10 @@ static void add_calls(json_t *rows, struct db *db)
     json_array_foreach(owners, i, row)
     {
         const json_t *call = json_array_get(calls, i);
-        jx_set(row, "does", json_pack("{s:O, s:O, s:O}", "tool", json_object_get(call, "tool"), "args",
-                                      json_object_get(call, "args"), "worktree",
-                                      json_object_get(call, "worktree")));
+        jx_set(row, "does",
+               json_pack("{s:O, s:O, s:O}", "tool", json_object_get(call, "tool"), "args",
+                         json_object_get(call, "args"), "worktree",
+                         json_object_get(call, "worktree")));
     }
 }
 

@@ -69,7 +69,8 @@ static bool check_rule(struct strv *out, const char *text, struct err *err)
         return err_prefix(err, FILE_NAME " of the repository: gate.rule");
     if (rule.effect == RULE_ALLOW || rule.scope != RULE_ALWAYS)
         return err_set(err, ERR_USAGE,
-                       FILE_NAME " of the repository: gate.rule = %.200s: a repository's rule denies or "
+                       FILE_NAME
+                       " of the repository: gate.rule = %.200s: a repository's rule denies or "
                        "asks, and names no scope",
                        text);
     rule_text(&canonical, &rule);
@@ -114,7 +115,8 @@ void setup_describe(struct buf *out, const struct setup *s)
 {
     enum { COMMAND_COLUMNS = 200, RULES_COLUMNS = 300 };
     if (s->ladder)
-        buf_addf(out, "the rung '%.16s'%s", s->ladder, s->rules.n || s->command ? ", and for " : "");
+        buf_addf(out, "the rung '%.16s'%s", s->ladder,
+                 s->rules.n || s->command ? ", and for " : "");
     if (s->rules.n) {
         AUTO_BUF struct buf rules = BUF_INIT;
         for (size_t i = 0; i < s->rules.n; i++)

@@ -1,6 +1,7 @@
 /*
- * What one judgement costs: rule_bench [RULES [ROUNDS]]. Judges the calls of a recorded session with so
- * many rules of all kinds, of which none covers them, which is the longest way; prints p50 and p99.
+ * What one judgement costs: rule_bench [RULES [ROUNDS]]. Judges the calls of a recorded session
+ * with so many rules of all kinds, of which none covers them, which is the longest way; prints p50
+ * and p99.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,13 +49,13 @@ int main(int argc, char **argv)
             clock_gettime(CLOCK_MONOTONIC, &from);
             policy_judge(&j, &p, &calls[i], &session_place);
             clock_gettime(CLOCK_MONOTONIC, &to);
-            times[taken++] = (double)(to.tv_sec - from.tv_sec) * 1e6 +
-                             (double)(to.tv_nsec - from.tv_nsec) / 1e3;
+            times[taken++] =
+                (double)(to.tv_sec - from.tv_sec) * 1e6 + (double)(to.tv_nsec - from.tv_nsec) / 1e3;
         }
     qsort(times, taken, sizeof(*times), by_value);
     if (taken)
-        printf("a judgement with %zu rules: p50 %.1f us, p99 %.1f us (n=%zu)\n", n_rules, times[taken / 2],
-               times[taken * 99 / 100], taken);
+        printf("a judgement with %zu rules: p50 %.1f us, p99 %.1f us (n=%zu)\n", n_rules,
+               times[taken / 2], times[taken * 99 / 100], taken);
     free(times);
     session_free(calls, n);
     policy_release(&p);

@@ -22,8 +22,9 @@ static json_t *placed(const json_t *value)
         bool is_tree = text[0] == 'W' && (!text[1] || text[1] == '/');
         bool is_home = text[0] == 'H' && text[1] == '/';
         AUTO_FREE char *whole =
-            is_tree || is_home ? xasprintf("%s%s", is_tree ? session_place.worktree : session_place.home, text + 1)
-                               : xstrdup(text);
+            is_tree || is_home
+                ? xasprintf("%s%s", is_tree ? session_place.worktree : session_place.home, text + 1)
+                : xstrdup(text);
         return json_string(whole);
     }
     if (!json_is_object(value))

@@ -1,4 +1,5 @@
-/* How often a person is asked in a recorded session of Claude Code: at each rung, and with a few rules. */
+/* How often a person is asked in a recorded session of Claude Code: at each rung, and with a few
+ * rules. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,9 +14,10 @@
 
 /* What people who work on such a repository let pass after a day. */
 static const char *const usual[] = {
-    "allow command git status", "allow command git log", "allow command git diff", "allow command git add",
-    "allow command git grep",   "allow command make",    "allow command ls",       "allow command grep",
-    "allow command find",       "allow command head",    "allow command tail",     "allow command cat",
+    "allow command git status", "allow command git log",  "allow command git diff",
+    "allow command git add",    "allow command git grep", "allow command make",
+    "allow command ls",         "allow command grep",     "allow command find",
+    "allow command head",       "allow command tail",     "allow command cat",
 };
 
 static size_t count_asks(enum ladder ladder, bool with_rules, size_t *ret_n)
@@ -46,14 +48,14 @@ static void asks_at_each_rung(void **state)
         bool with_rules;
         size_t asks;
     } rows[] = {
-        {LADDER_CONFIRM, false, 37}, {LADDER_CONFIRM, true, 25},
-        {LADDER_EDITS, false, 30},   {LADDER_EDITS, true, 18},
-        {LADDER_AUTO, false, 4},
+        {LADDER_CONFIRM, false, 37}, {LADDER_CONFIRM, true, 25}, {LADDER_EDITS, false, 30},
+        {LADDER_EDITS, true, 18},    {LADDER_AUTO, false, 4},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         size_t n, asks = count_asks(rows[i].ladder, rows[i].with_rules, &n);
         printf("%s%s: %zu of %zu calls asked, %.0f per 100\n", ladder_name(rows[i].ladder),
-               rows[i].with_rules ? " and twelve rules" : "", asks, n, 100.0 * (double)asks / (double)n);
+               rows[i].with_rules ? " and twelve rules" : "", asks, n,
+               100.0 * (double)asks / (double)n);
         assert_int_equal(asks, rows[i].asks);
     }
 }

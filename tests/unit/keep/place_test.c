@@ -1,5 +1,6 @@
 /*
- * Where programs lie in the real box: a rule covers a name only where the agent cannot have put the program.
+ * Where programs lie in the real box: a rule covers a name only where the agent cannot have put the
+ * program.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +54,8 @@ static void a_planted_program_is_asked(void **state)
     is_allowed(&w);
     is_asked(&w, "the program 'id' lies in a folder of PATH that the agent can write");
     is_allowed(&w);
-    is_asked(&w, "that the agent can write"); /* a link of its own can lead elsewhere a moment later */
+    is_asked(&w,
+             "that the agent can write"); /* a link of its own can lead elsewhere a moment later */
     world_expect_exit(&w, 0, "exit");
     world_done(&w);
 }
@@ -105,8 +107,10 @@ static void what_is_not_there_is_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        world_test(a_planted_program_is_asked),         world_test(a_folder_behind_the_program_is_harmless),
-        world_test(what_depends_on_the_folder_is_asked), world_test(without_the_exec_gate_path_is_text),
+        world_test(a_planted_program_is_asked),
+        world_test(a_folder_behind_the_program_is_harmless),
+        world_test(what_depends_on_the_folder_is_asked),
+        world_test(without_the_exec_gate_path_is_text),
         world_test(what_is_not_there_is_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
