@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "runner/base/mem.h"
+#include "runner/base/paths.h"
 #include "runner/cmd/box_proxy.h"
 #include "runner/cmd/escape_world.h"
 #include "sandbox/escape/live.h"
@@ -228,6 +229,9 @@ static void list_hosts(struct strv *hosts, const struct stage *s, const char *id
 static bool start_proxy(struct stage *s, const struct escape_try *t, struct err *err)
 {
     AUTO_STRV struct strv hosts = STRV_INIT;
+    AUTO_FREE char *resolver = paths_program("headgate-keep", err);
+    if (!resolver) /* the proxy cannot be without it */
+        return false;
     list_hosts(&hosts, s, t->row->id);
     s->proxy = fork();
     if (s->proxy == 0) {

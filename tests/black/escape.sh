@@ -36,7 +36,7 @@ if [ "$(id -u)" = 0 ]; then
     chmod 711 "$WORLD"
     mkdir -m 777 "$WORLD/other"
     for f in home state config run; do install -d -m 700 -o nobody "$WORLD/other/$f"; done
-    cp "$BIN/headgate" "$BIN/headgate-box" "$BIN/headgate-hook" "$WORLD/other/"
+    cp "$BIN"/headgate* "$WORLD/other/"
     chmod 755 "$WORLD"/other/headgate*
     status=0
     setpriv --reuid=nobody --regid=nogroup --clear-groups env TMPDIR="$WORLD/tmp" HOME="$WORLD/other/home" \
