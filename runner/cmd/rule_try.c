@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "gate/explain.h"
-#include "gate/floor.h"
+#include "gate/lexpath.h"
 #include "gate/program.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
@@ -171,20 +171,29 @@ static char *resolve_here(void *arg, const char *path)
     return real_path("", path);
 }
 
+/* Of the folders here those that an agent could write: toolchains in the person's home are shown to it
+ * read-only. */
+static bool is_of_agent(const struct policy_place *place, const char *path)
+{
+    return lexpath_is_below(path, place->worktree) || lexpath_is_below(path, "/tmp") ||
+           lexpath_is_below(path, "/var/tmp");
+}
+
 /* The folders of this shell's PATH; what is not installed here is not held against a rule. */
 static enum policy_program find_here(void *arg, const char *name)
 {
     const struct policy_place *place = arg;
     const char *path = getenv("PATH");
     bool is_relative;
-    AUTO_FREE char *program = real_program("", path ? path : "", name, &is_relative);
+    AUTO_FREE char *program = real_program("", path && *path ? path : "/usr/local/bin:/usr/bin:/bin", name,
+                                           &is_relative);
     if (is_relative)
         return PROGRAM_UNTOLD;
     if (!program)
         return PROGRAM_OUT_OF_REACH;
     AUTO_FREE char *real = real_path("", program);
-    return real && !floor_is_own(place, program) && !floor_is_own(place, real) ? PROGRAM_OUT_OF_REACH
-                                                                              : PROGRAM_IN_REACH;
+    return real && !is_of_agent(place, program) && !is_of_agent(place, real) ? PROGRAM_OUT_OF_REACH
+                                                                            : PROGRAM_IN_REACH;
 }
 
 static bool judge(int *ret_status, const struct try *t, struct err *err)

@@ -33,6 +33,7 @@ cp /bin/true "$WORLD/tree/bin/make"
 in_reach() { PATH="$WORLD/tree/bin:$PATH" try --rule 'allow command make' --tool Bash --args '{"command":"make test"}' --cwd "$WORLD/tree"; }
 check_status 6 'a program that the agent put before another' in_reach
 check_has 'and why' 'lies in a folder of PATH that the agent can write' "$OUT"
+check_status 6 'one of a relative folder' env PATH="bin:$PATH" headgate gate rule try --rule 'allow command make' --tool Bash --args '{"command":"make test"}'
 check_status 0 'one that is out of its reach' try --rule 'allow command make' --tool Bash --args '{"command":"make test"}' --cwd "$WORLD/tree"
 check_status 2 'a type of subagent and a host' try --rule 'allow host example.com for claude/reviewer' --tool Bash --args "$args"
 check 'no state was made' sh -c "! ls '$XDG_STATE_HOME'/headgate/*/state.db"
