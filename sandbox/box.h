@@ -46,6 +46,7 @@ struct box_bind {
 struct box_overlay {
     char *lower, *upper, *work;
     char *inside;
+    char *under; /* what lower lies over, NULL: nothing; only with an upper */
 };
 
 struct box_limits {

@@ -34,7 +34,7 @@ static bool check_path(const char *path, const char *what, struct err *err)
 
 static bool check_inside(const char *path, const char *what, struct err *err)
 {
-    static const char *const own[] = {"/", "/proc", "/dev", "/dev/pts", "/.lower", "/.upper"};
+    static const char *const own[] = {"/", "/proc", "/dev", "/dev/pts", "/.lower", "/.under", "/.upper"};
     if (!check_path(path, what, err))
         return false;
     size_t len = strlen(path);
@@ -117,7 +117,10 @@ static bool add_overlay(struct buf *plan, const struct box_overlay *o, struct er
         return err_set(err, ERR_USAGE, "the overlay's folders %s and %s cannot be used together",
                        o->upper, o->work);
     AUTO_FREE char *parent = xstrndup(o->upper, common ? common : 1);
-    plan_add(plan, PLAN_OVERLAY, 0, o->lower, parent, upper, work, o->inside, NULL);
+    if (o->under && !check_path(o->under, "the overlay's second lower folder", err))
+        return false;
+    plan_add(plan, PLAN_OVERLAY, 0, o->lower, parent, upper, work, o->inside,
+             o->under ? o->under : "", NULL);
     plan_add(plan, PLAN_ALLOW, 0, o->inside, NULL);
     return true;
 }

@@ -32,7 +32,8 @@ enum plan_kind {
     PLAN_PROC,       /* path: procfs of the box's own pid namespace */
     PLAN_DEVPTS,     /* path: a devpts of the box's own */
     PLAN_MQUEUE,     /* path: the message queues of the box's own ipc namespace */
-    PLAN_OVERLAY,    /* lower, parent of upper and work, name of upper in it, name of work, path */
+    PLAN_OVERLAY,    /* lower, parent of upper and work, name of upper in it, name of work, path, and
+                        what lower lies over, or "" */
     PLAN_MASK,       /* path: cover by an empty read-only file or folder; absent: passed over */
     PLAN_FREEZE,     /* path: read-only, and what it lies in stays in place; absent: passed over */
     PLAN_BIND,       /* path, path: into a running box, show the first at the second, read-only (held.h) */
@@ -84,6 +85,8 @@ struct plan_step {
     uint32_t n_texts;
     /* the texts follow */
 };
+
+enum { PLAN_OVERLAY_UNDER = 5 }; /* the text of PLAN_OVERLAY that may be empty */
 
 /* Start a plan in an empty buffer; size_bytes and version are filled in. */
 void plan_begin(struct buf *plan, const struct plan_head *head);

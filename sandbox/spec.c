@@ -39,6 +39,7 @@ void box_spec_release(struct box_spec *spec)
     }
     free(spec->binds);
     free(spec->overlay.lower);
+    free(spec->overlay.under);
     free(spec->overlay.upper);
     free(spec->overlay.work);
     free(spec->overlay.inside);

@@ -53,7 +53,7 @@ void wt_attempt_release(struct wt_attempt *a)
 {
     char *const owned[] = {a->id,         a->dir,  a->repo,          a->toplevel,  a->branch,
                            a->engine_why, a->tree, a->gitdir,        a->gitfile,   a->lower,
-                           a->upper,      a->work, a->hooks_in_tree, a->gitdir_top};
+                           a->upper,      a->work, a->hooks_in_tree, a->gitdir_top, a->lower2};
     for (size_t i = 0; i < ARRAY_LEN(owned); i++)
         free(owned[i]);
     strv_release(&a->objects_ro);
@@ -96,6 +96,7 @@ static void describe(struct strv *record, const struct wt_attempt *a)
     set(record, "engine", wt_engine_name(a->engine));
     set(record, "engine_why", a->engine_why);
     set(record, "lower", a->lower);
+    set(record, "lower2", a->lower2);
     set(record, "hooks_in_tree", a->hooks_in_tree);
     strv_pushf(record, "uid=%" PRId64, (int64_t)a->uid);
     strv_pushf(record, "gid=%" PRId64, (int64_t)a->gid);
@@ -134,6 +135,7 @@ static bool parse(struct wt_attempt *a, const struct strv *record, const char *d
     a->gid = (gid_t)strtoll(record_get(record, "gid"), NULL, 10);
     a->hooks_in_tree = xstrdup(record_get(record, "hooks_in_tree"));
     a->lower = copy_of(record, "lower");
+    a->lower2 = copy_of(record, "lower2");
     if (a->lower) {
         a->upper = fs_join(dir, "upper");
         a->work = fs_join(dir, "work");

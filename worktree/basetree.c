@@ -12,11 +12,12 @@
 #include "runner/base/digest.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "worktree/basetree_delta.h"
 #include "worktree/fault.h"
 #include "worktree/gitrun.h"
 #include "worktree/subs.h"
 
-enum { KEY_DIGITS = 8, ATTRIBUTES_BYTES = 1024 * 1024 };
+enum { KEY_DIGITS = 8, KEY_BYTES = 100, ATTRIBUTES_BYTES = 1024 * 1024 };
 
 void basetree_release(struct basetree *b)
 {
@@ -24,7 +25,9 @@ void basetree_release(struct basetree *b)
     free(b->tree);
     free(b->index);
     free(b->face);
+    free(b->under);
     auto_fd_(&b->lock_fd);
+    auto_fd_(&b->under_fd);
     *b = (struct basetree)BASETREE_INIT;
 }
 
@@ -130,6 +133,12 @@ bool basetree_lock(int *ret_fd, const char *bases_dir, const char *key, bool try
     return false;
 }
 
+bool basetree_share(int *ret_fd, const char *bases_dir, const char *key, struct err *err)
+{
+    AUTO_FREE char *path = xasprintf("%s/%s.lock", bases_dir, key);
+    return open_lock(ret_fd, path, LOCK_SH, err);
+}
+
 static bool make_face(const struct basetree_want *want, const struct basetree *b,
                       const struct buf *paths, struct err *err)
 {
@@ -147,7 +156,9 @@ static bool make_face(const struct basetree_want *want, const struct basetree *b
     return gitrun_out(&ignored, &g, args, err);
 }
 
-static bool make_in(const char *path, const struct basetree_want *want, struct err *err)
+/* From nothing, or as what differs from another one. */
+static bool make_in(const char *path, const char *suffix, const struct basetree_want *want,
+                    struct err *err)
 {
     AUTO_BASETREE struct basetree b = BASETREE_INIT;
     AUTO_BUF struct buf paths = BUF_INIT;
@@ -161,6 +172,11 @@ static bool make_in(const char *path, const struct basetree_want *want, struct e
         .uid = want->uid,
         .gid = want->gid,
     };
+    bool is_made = false;
+    if (!basetree_delta_make(&is_made, path, suffix, want, &paths, err))
+        return false;
+    if (is_made)
+        return make_face(want, &b, &paths, err);
     return fs_mkdirs(b.path, 0700, err) && fs_mkdirs(b.tree, 0755, err) && wt_fault(err) &&
            checkout_files(&c, &paths, err) && wt_fault(err) &&
            subs_check_out(want, b.path, b.tree, err) && make_face(want, &b, &paths, err);
@@ -172,7 +188,7 @@ static bool make(const char *path, const struct basetree_want *want, struct err 
     AUTO_FREE char *unfinished = xasprintf("%s.new", path);
     if (!fs_remove_tree(AT_FDCWD, unfinished, err))
         return false;
-    if (make_in(unfinished, want, err) && wt_fault(err)) {
+    if (make_in(unfinished, strrchr(path, '-'), want, err) && wt_fault(err)) {
         if (rename(unfinished, path) == 0)
             return true;
         err_sys(err, errno, "cannot name the new base %s", path);
@@ -196,6 +212,22 @@ static bool make_once(const char *lock, const char *path, const struct basetree_
     return false;
 }
 
+/* What the base lies over, where it is a delta. */
+static bool take_under(struct basetree *b, const char *bases_dir, struct err *err)
+{
+    AUTO_BUF struct buf key = BUF_INIT;
+    AUTO_FREE char *note = fs_join(b->path, BASETREE_UNDER);
+    if (!fs_exists(note))
+        return true;
+    if (!fs_read_file(&key, AT_FDCWD, note, KEY_BYTES, err) ||
+        !basetree_share(&b->under_fd, bases_dir, key.ptr, err))
+        return false;
+    b->under = xasprintf("%s/%s/tree", bases_dir, key.ptr);
+    return fs_is_dir(b->under) ||
+           err_set(err, ERR_FAILED, "the base %s lost what it lies over; run headgate clean",
+                   b->path);
+}
+
 bool basetree_get(struct basetree *ret, const struct basetree_want *want, struct err *err)
 {
     AUTO_FREE char *key = make_key(want);
@@ -215,6 +247,8 @@ bool basetree_get(struct basetree *ret, const struct basetree_want *want, struct
         if (!make_once(lock, path, want, err))
             return false;
     }
+    if (!take_under(&b, want->bases_dir, err))
+        return false;
     *ret = b;
     b = (struct basetree)BASETREE_INIT;
     return true;

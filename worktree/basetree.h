@@ -18,11 +18,13 @@
 struct basetree {
     char *path, *tree, *index, *face;
     int lock_fd; /* shared: nobody removes the base before this is closed */
+    char *under; /* the files that it lies over (basetree_delta.h), NULL: it is whole */
+    int under_fd;
 };
 
-#define BASETREE_INIT               \
-    {                               \
-        .path = NULL, .lock_fd = -1 \
+#define BASETREE_INIT                               \
+    {                                               \
+        .path = NULL, .lock_fd = -1, .under_fd = -1 \
     }
 #define AUTO_BASETREE __attribute__((cleanup(basetree_release)))
 
@@ -42,5 +44,9 @@ void basetree_release(struct basetree *b);
 /* Open and lock <bases_dir>/<key>.lock. *ret_fd is -1 when try_only and somebody holds it. */
 bool basetree_lock(int *ret_fd, const char *bases_dir, const char *key, bool try_only,
                    struct err *err) WARN_UNUSED;
+
+/* Keep others from removing a base until *ret_fd is closed. */
+bool basetree_share(int *ret_fd, const char *bases_dir, const char *key,
+                    struct err *err) WARN_UNUSED;
 
 #endif

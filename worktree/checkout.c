@@ -7,15 +7,20 @@
 #include "worktree/gitrun.h"
 #include "worktree/lfs.h"
 
+void checkout_add_index_config(struct strv *config)
+{
+    strv_push(config, "index.version=2");
+    strv_push(config, "core.splitIndex=false");
+    strv_push(config, "core.untrackedCache=false");
+    strv_push(config, "index.sparse=false"); /* one entry for each file */
+}
+
 bool checkout_files(const struct checkout *c, struct buf *ret_paths, struct err *err)
 {
     AUTO_STRV struct strv config = STRV_INIT;
     AUTO_BUF struct buf ignored = BUF_INIT, paths = BUF_INIT;
     strv_push(&config, "checkout.workers=0"); /* one per processor */
-    strv_push(&config, "index.version=2");
-    strv_push(&config, "core.splitIndex=false");
-    strv_push(&config, "core.untrackedCache=false");
-    strv_push(&config, "index.sparse=false"); /* one entry for each file */
+    checkout_add_index_config(&config);
     gitcfg_add_lfs_off(&config);
     struct gitrun g = {
         .git_dir = c->repo->git_dir,

@@ -24,4 +24,7 @@ struct checkout {
  * the folder may hold a part. */
 bool checkout_files(const struct checkout *c, struct buf *ret_paths, struct err *err) WARN_UNUSED;
 
+/* Settings with which git writes an index that others can be given as it is. */
+void checkout_add_index_config(struct strv *config);
+
 #endif

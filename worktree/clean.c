@@ -12,10 +12,10 @@
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
-#include "worktree/basetree.h"
+#include "worktree/basetree_delta.h"
 #include "worktree/record.h"
 
-enum { WALK_DEPTH = 256 };
+enum { WALK_DEPTH = 256, KEY_BYTES = 100 };
 
 /* The lower layers of all attempts. A record or a listing that cannot be read stops the cleaning:
  * it may name any base. */
@@ -40,7 +40,22 @@ static bool list_used(struct strv *used, const char *attempts_dir, struct err *e
                 return false;
             if (is_found && *record_get(&record, "lower"))
                 strv_push(used, record_get(&record, "lower"));
+            if (is_found && *record_get(&record, "lower2"))
+                strv_push(used, record_get(&record, "lower2"));
         }
+    }
+}
+
+/* What other bases lie over. */
+static void list_under(struct strv *used, const char *bases_dir)
+{
+    AUTO_DIR DIR *dir = opendir(bases_dir);
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        AUTO_BUF struct buf key = BUF_INIT;
+        struct err absent = ERR_INIT;
+        AUTO_FREE char *note = xasprintf("%s/%s/" BASETREE_UNDER, bases_dir, e->d_name);
+        if (fs_read_file(&key, AT_FDCWD, note, KEY_BYTES, &absent))
+            strv_pushf(used, "%s/%s/tree", bases_dir, key.ptr);
     }
 }
 
@@ -86,6 +101,7 @@ static bool clean_one(struct strv *ret, const char *bases_dir, const char *attem
         return true;
     if (!list_used(&used, attempts_dir, err))
         return false;
+    list_under(&used, bases_dir);
     if (strv_has(&used, tree))
         return true;
     strv_pushf(ret, "%s\t%" PRId64, path, folder_bytes(path));
@@ -188,8 +204,8 @@ bool wt_trim_bases(struct strv *ret, const char *bases_dir, const char *attempts
     return true;
 }
 
-bool wt_clean_bases(struct strv *ret, const char *bases_dir, const char *attempts_dir, bool dry_run,
-                    struct err *err)
+static bool clean_pass(struct strv *ret, const char *bases_dir, const char *attempts_dir,
+                       bool dry_run, struct err *err)
 {
     AUTO_DIR DIR *dir = opendir(bases_dir);
     if (!dir)
@@ -198,4 +214,12 @@ bool wt_clean_bases(struct strv *ret, const char *bases_dir, const char *attempt
         if (is_base(e->d_name) && !clean_one(ret, bases_dir, attempts_dir, e->d_name, dry_run, err))
             return false;
     return true;
+}
+
+/* Twice: the first pass frees what those that went lay over. */
+bool wt_clean_bases(struct strv *ret, const char *bases_dir, const char *attempts_dir, bool dry_run,
+                    struct err *err)
+{
+    return clean_pass(ret, bases_dir, attempts_dir, dry_run, err) &&
+           (dry_run || clean_pass(ret, bases_dir, attempts_dir, dry_run, err));
 }

@@ -156,6 +156,7 @@ static bool make_gitdir(struct creation *c, struct err *err)
         .dir = c->a.dir,
         .into = c->a.upper ? c->a.upper : c->a.tree,
         .lower = c->a.lower,
+        .lower2 = c->a.lower2,
     };
     return gitdir_make(c->a.gitdir, &seed, err) && wt_fault(err) &&
            subs_equip(&c->a, c->job.base.path, err) && include_seed(&inc, err) && wt_fault(err);

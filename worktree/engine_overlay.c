@@ -113,6 +113,7 @@ static bool make(struct engine_job *job, struct err *err)
     if (!basetree_get(&job->base, &want, err) || !wt_fault(err) || !take_subs(job, err))
         return false;
     a->lower = xstrdup(job->base.tree);
+    a->lower2 = job->base.under ? xstrdup(job->base.under) : NULL;
     a->upper = fs_join(a->dir, "upper");
     a->work = fs_join(a->dir, "work");
     job->index = xstrdup(job->base.index);

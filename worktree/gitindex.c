@@ -134,8 +134,14 @@ static bool load(struct buf *index, size_t *ret_digest_len, const char *index_fi
     return true;
 }
 
-static bool stamp_entries(struct buf *index, size_t digest_len, int treefd, struct buf *ret_paths,
-                          struct err *err)
+static bool has_stat(const char *entry)
+{
+    static const char none[STAT_BYTES];
+    return memcmp(entry, none, MODE_OFFSET) != 0;
+}
+
+static bool stamp_entries(struct buf *index, size_t digest_len, int treefd, bool only_new,
+                          struct buf *ret_paths, struct err *err)
 {
     struct timespec when;
     clock_gettime(CLOCK_REALTIME, &when);
@@ -146,7 +152,8 @@ static bool stamp_entries(struct buf *index, size_t digest_len, int treefd, stru
         struct entry e;
         if (!next_entry(&e, &at, index, digest_len))
             return err_set(err, ERR_INTERNAL, "git wrote an index that is cut short");
-        if (!e.is_submodule && !e.is_absent && !stamp_entry(e.at, e.path, treefd, &when, err))
+        bool is_due = !e.is_submodule && !e.is_absent && !(only_new && has_stat(e.at));
+        if (is_due && !stamp_entry(e.at, e.path, treefd, &when, err))
             return false;
         if (ret_paths)
             buf_add(ret_paths, e.path, e.path_len + 1);
@@ -171,16 +178,28 @@ bool gitindex_paths(struct buf *ret_paths, const char *index_file, const char *o
     return true;
 }
 
-bool gitindex_stamp(const char *index_file, const char *tree, const char *object_format,
-                    struct buf *ret_paths, struct err *err)
+static bool stamp(const char *index_file, const char *tree, const char *object_format,
+                  bool only_new, struct buf *ret_paths, struct err *err)
 {
     AUTO_BUF struct buf index = BUF_INIT;
     size_t digest_len;
     if (!load(&index, &digest_len, index_file, object_format, err))
         return false;
     AUTO_FD int treefd = fs_open_dir(AT_FDCWD, tree, err);
-    if (treefd < 0 || !stamp_entries(&index, digest_len, treefd, ret_paths, err))
+    if (treefd < 0 || !stamp_entries(&index, digest_len, treefd, only_new, ret_paths, err))
         return false;
     put_digest(&index, digest_len);
     return fs_write_plain(AT_FDCWD, index_file, index.ptr, index.len, 0600, err);
+}
+
+bool gitindex_stamp(const char *index_file, const char *tree, const char *object_format,
+                    struct buf *ret_paths, struct err *err)
+{
+    return stamp(index_file, tree, object_format, false, ret_paths, err);
+}
+
+bool gitindex_stamp_new(const char *index_file, const char *tree, const char *object_format,
+                        struct buf *ret_paths, struct err *err)
+{
+    return stamp(index_file, tree, object_format, true, ret_paths, err);
 }

@@ -24,4 +24,8 @@ bool gitindex_stamp(const char *index_file, const char *tree, const char *object
 bool gitindex_paths(struct buf *ret_paths, const char *index_file, const char *object_format,
                     struct err *err) WARN_UNUSED;
 
+/* The same as gitindex_stamp for the entries alone that have no stat data yet; the others stay. */
+bool gitindex_stamp_new(const char *index_file, const char *tree, const char *object_format,
+                        struct buf *ret_paths, struct err *err) WARN_UNUSED;
+
 #endif

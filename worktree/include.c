@@ -97,14 +97,15 @@ static bool copy_link(int from, int to, const char *path)
 
 /* *ret_done: copied. Passed over: special files, links that leave, paths that the commit uses
  * otherwise. */
-static bool copy_one(int from_root, int to_root, int lower, const char *path, bool *ret_done,
-                     struct err *err)
+static bool copy_one(int from_root, int to_root, const int lowers[2], const char *path,
+                     bool *ret_done, struct err *err)
 {
     struct stat st;
     *ret_done = false;
     AUTO_FD int from = walk_to_parent(from_root, path, false);
     if (from < 0 || fstatat(from, fs_basename(path), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-        (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) || !is_free_below(lower, path))
+        (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) || !is_free_below(lowers[0], path) ||
+        !is_free_below(lowers[1], path))
         return true;
     AUTO_FD int to = walk_to_parent(to_root, path, true);
     if (to < 0)
@@ -127,8 +128,11 @@ static bool copy_all(const struct include *inc, const struct buf *paths, struct 
     if (to < 0)
         return false;
     AUTO_FD int lower = -1;
-    if (inc->lower && (lower = fs_open_dir(AT_FDCWD, inc->lower, err)) < 0)
+    AUTO_FD int lower2 = -1;
+    if ((inc->lower && (lower = fs_open_dir(AT_FDCWD, inc->lower, err)) < 0) ||
+        (inc->lower2 && (lower2 = fs_open_dir(AT_FDCWD, inc->lower2, err)) < 0))
         return false;
+    const int lowers[2] = {lower, lower2};
     int n = 0;
     for (const char *p = paths->ptr; p < paths->ptr + paths->len; p += strlen(p) + 1) {
         bool is_done = false;
@@ -138,7 +142,7 @@ static bool copy_all(const struct include *inc, const struct buf *paths, struct 
             return err_set(err, ERR_LIMIT,
                            "worktree.include matches more than %d files; name fewer",
                            INCLUDE_MAX_FILES);
-        if (!copy_one(from, to, lower, p, &is_done, err))
+        if (!copy_one(from, to, lowers, p, &is_done, err))
             return err_prefix(err, "worktree.include");
         if (is_done)
             buf_add(done, p, strlen(p) + 1);

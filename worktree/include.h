@@ -20,7 +20,7 @@ struct include {
     const char *hooks_in_tree;   /* "" for none */
     const char *dir;             /* the attempt's folder */
     const char *into;            /* upper layer or tree */
-    const char *lower;           /* NULL: none */
+    const char *lower, *lower2;  /* NULL: none */
 };
 
 bool include_seed(const struct include *inc, struct err *err) WARN_UNUSED;

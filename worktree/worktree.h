@@ -132,6 +132,7 @@ struct wt_attempt {
     char *gitdir;     /* private gitdir; appears at this same path inside */
     char *gitdir_top; /* of a submodule: the git folder of its attempt, above gitdir; else NULL */
     char *gitfile;    /* host file bound read-only over <tree>/.git inside */
+    char *lower2; /* overlay: what lower lies over, NULL: nothing */
     char *lower, *upper, *work; /* overlay; NULL with checkout */
     char *hooks_in_tree;        /* core.hooksPath below the top of the tree, "" for none */
     struct strv objects_ro; /* host folders to be shown read-only at their own path (alternates) */

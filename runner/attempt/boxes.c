@@ -53,6 +53,7 @@ static void show_tree(struct box_spec *spec, const struct wt_attempt *t, bool wr
 {
     if (t->lower) {
         spec->overlay.lower = xstrdup(t->lower);
+        spec->overlay.under = t->lower2 ? xstrdup(t->lower2) : NULL;
         /* A read-only view still mounts the upper: mounting without it would hide the agent's work. */
         spec->overlay.upper = xstrdup(t->upper);
         spec->overlay.work = xstrdup(t->work);

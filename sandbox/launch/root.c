@@ -16,6 +16,7 @@
 
 /* Where the overlay's layers are attached while it is made; gone before the agent exists. */
 #define LOWER_PATH "/.lower"
+#define UNDER_PATH "/.under"
 #define UPPER_PATH "/.upper"
 /* What masks are made of; below /dev, which agents read but cannot write. */
 #define EMPTY_FOLDER "/dev/.empty"
@@ -181,12 +182,13 @@ static bool set_option(int fs_fd, const char *key, const char *value, struct err
     return true;
 }
 
-static bool create_overlay(int *ret_fd, const char *upper, const char *work, struct err *err)
+static bool create_overlay(int *ret_fd, const char *lower, const char *upper, const char *work,
+                           struct err *err)
 {
     AUTO_FD int fs = fsopen("overlay", FSOPEN_CLOEXEC);
     if (fs < 0)
         return err_sys(err, errno, "this kernel has no overlay file system");
-    if (!set_option(fs, "userxattr", NULL, err) || !set_option(fs, "lowerdir", LOWER_PATH, err) ||
+    if (!set_option(fs, "userxattr", NULL, err) || !set_option(fs, "lowerdir", lower, err) ||
         !set_option(fs, "upperdir", upper, err) || !set_option(fs, "workdir", work, err))
         return false;
     if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) != 0)
@@ -214,15 +216,20 @@ static bool apply_overlay(struct launch *l, const struct plan_step *step, struct
 {
     int lower = tree_take(l);
     int parent = tree_take(l);
+    bool is_stacked = *plan_text(step, PLAN_OVERLAY_UNDER) != '\0';
+    int under = is_stacked ? tree_take(l) : -1;
     AUTO_FD int overlay = -1;
     char upper[PATH_MAX], work[PATH_MAX];
     snprintf(upper, sizeof(upper), "%s/%s", UPPER_PATH, plan_text(step, 2));
     snprintf(work, sizeof(work), "%s/%s", UPPER_PATH, plan_text(step, 3));
     if (!attach(lower, LOWER_PATH, true, err) || !attach(parent, UPPER_PATH, true, err) ||
-        !create_overlay(&overlay, upper, work, err))
+        (is_stacked && !attach(under, UNDER_PATH, true, err)) ||
+        !create_overlay(&overlay, is_stacked ? LOWER_PATH ":" UNDER_PATH : LOWER_PATH, upper, work,
+                        err))
         return false;
     if (umount2(LOWER_PATH, MNT_DETACH) != 0 || umount2(UPPER_PATH, MNT_DETACH) != 0 ||
-        rmdir(LOWER_PATH) != 0 || rmdir(UPPER_PATH) != 0)
+        rmdir(LOWER_PATH) != 0 || rmdir(UPPER_PATH) != 0 ||
+        (is_stacked && (umount2(UNDER_PATH, MNT_DETACH) != 0 || rmdir(UNDER_PATH) != 0)))
         return err_sys(err, errno, "cannot take the overlay's layers away");
     return attach(overlay, plan_text(step, 4), true, err);
 }

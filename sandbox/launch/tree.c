@@ -58,6 +58,9 @@ bool tree_open_all(struct launch *l, struct err *err)
         if (step->kind == PLAN_OVERLAY && (!open_one(l, plan_text(step, 0), 0, err) ||
                                            !open_one(l, plan_text(step, 1), PLAN_WRITE, err)))
             return false;
+        if (step->kind == PLAN_OVERLAY && *plan_text(step, PLAN_OVERLAY_UNDER) &&
+            !open_one(l, plan_text(step, PLAN_OVERLAY_UNDER), 0, err))
+            return false;
     }
     launch_mark(l, "open host files");
     return true;

@@ -268,7 +268,7 @@ static void an_overlay_keeps_its_base(void **state)
     AUTO_FREE char *base = fs_join(l.lower, "file");
     AUTO_FREE char *changed = fs_join(l.upper, "file");
     boxtest_spec(&spec);
-    spec.overlay = (struct box_overlay){l.lower, l.upper, l.work, xstrdup("/home/person/tree")};
+    spec.overlay = (struct box_overlay){l.lower, l.upper, l.work, xstrdup("/home/person/tree"), NULL};
     AUTO_FREE char *seen = boxtest_sh(
         NULL, &spec,
         "cd /home/person/tree && cat file && echo new > file && ls -A / | grep -c '^[.]'; true");
@@ -289,7 +289,7 @@ static void an_overlay_without_upper_is_read_only(void **state)
     AUTO_FREE char *work = l.work;
     boxtest_spec(&spec);
     spec.without = 1U << LAYER_LANDLOCK;
-    spec.overlay = (struct box_overlay){l.lower, NULL, NULL, xstrdup("/tree")};
+    spec.overlay = (struct box_overlay){l.lower, NULL, NULL, xstrdup("/tree"), NULL};
     boxtest_expect(&spec, "read:/tree/file", "ok");
     boxtest_expect(&spec, "write:/tree/file", "EROFS");
 }
@@ -306,7 +306,7 @@ static void an_unwritable_upper_is_an_error(void **state)
     AUTO_FREE char *work = l.work;
     boxtest_spec(&spec);
     spec.overlay =
-        (struct box_overlay){l.lower, xstrdup("/usr/lib"), xstrdup("/usr/share"), xstrdup("/tree")};
+        (struct box_overlay){l.lower, xstrdup("/usr/lib"), xstrdup("/usr/share"), xstrdup("/tree"), NULL};
     boxtest_expect_failure(&err, &spec);
     assert_non_null(strstr(err.text, "overlay of the worktree is read-only"));
 }
@@ -322,7 +322,7 @@ static void sources_below_a_closed_folder(void **state)
     AUTO_FREE char *file = boxtest_file(lower, "file", "deep");
     boxtest_spec(&spec);
     spec.overlay = (struct box_overlay){xstrdup(lower), boxtest_folder(inner, "upper"),
-                                        boxtest_folder(inner, "work"), xstrdup(lower)};
+                                        boxtest_folder(inner, "work"), xstrdup(lower), NULL};
     if (boxtest()->is_root)
         assert_int_equal(chown(closed, 0, 0), 0);
     assert_int_equal(chmod(closed, 0700), 0);

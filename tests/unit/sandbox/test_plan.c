@@ -28,7 +28,7 @@ static void make_plan(struct buf *plan)
     plan_begin(plan, &head);
     plan_add(plan, PLAN_FILE, 0, "/etc/x", "", NULL);
     plan_add(plan, PLAN_TREE, PLAN_WRITE, "/host", "/inside", NULL);
-    plan_add(plan, PLAN_OVERLAY, 0, "a", "b", "c", "d", "e", NULL);
+    plan_add(plan, PLAN_OVERLAY, 0, "a", "b", "c", "d", "e", "", NULL);
     plan_add(plan, PLAN_ARG, 0, "program", NULL);
 }
 
@@ -173,7 +173,7 @@ static void specs_that_cannot_be(void **state)
     refuse_spec(&spec, ERR_USAGE, "pty");
     spec.without = 0;
     spec.overlay = (struct box_overlay){xstrdup("/usr"), xstrdup("/a:b/up"), xstrdup("/a:c/work"),
-                                        xstrdup("/w")};
+                                        xstrdup("/w"), NULL};
     refuse_spec(&spec, ERR_USAGE, "overlay");
     free(spec.overlay.inside);
     spec.overlay.inside = NULL;
@@ -220,7 +220,7 @@ static void what_can_go_is_found_in_the_plan(void **state)
     plan_add(&plan, PLAN_TREE, 0, "/state/gitfile", "/run/headgate/gitfile", NULL);
     plan_add(&plan, PLAN_TREE, 0, "/host/work/conf", "/work/conf", NULL);
     plan_add(&plan, PLAN_TREE, 0, "/host/tools", "/tools", NULL);
-    plan_add(&plan, PLAN_OVERLAY, 0, "/l", "/p", "u", "w", "/tree", NULL);
+    plan_add(&plan, PLAN_OVERLAY, 0, "/l", "/p", "u", "w", "/tree", "", NULL);
     plan_add(&plan, PLAN_TREE, 0, "/state/gitfile", "/tree/.git", NULL);
     plan_add(&plan, PLAN_FREEZE, 0, "/work/sub/.vscode", NULL);
     plan_add(&plan, PLAN_FREEZE, 0, "/tree/.vscode", NULL);

@@ -26,7 +26,7 @@ enum { OBJECTS_MAX = 16 };
 
 struct options {
     const char *lower, *upper, *work, *tree, *gitfile, *gitdir, *common, *scratch, *cwd, *uid, *gid;
-    const char *tree_ro, *gitdir_ro;
+    const char *tree_ro, *gitdir_ro, *lower2;
     const char *objects[OBJECTS_MAX];
     int object_fds[OBJECTS_MAX];
     size_t n_objects;
@@ -53,6 +53,7 @@ static char **parse(struct options *o, char **argv)
         const char **value;
     } table[] = {
         {"--lower", &o->lower},
+        {"--lower2", &o->lower2},
         {"--upper", &o->upper},
         {"--work", &o->work},
         {"--tree", &o->tree},
@@ -140,7 +141,10 @@ static void mount_overlay(const struct options *o)
         die("fsopen");
     if (getuid() != 0 && syscall(SYS_fsconfig, fs, FSCONFIG_SET_FLAG, "userxattr", NULL, 0) != 0)
         die("userxattr");
-    set_option(fs, "lowerdir", o->lower);
+    char lowers[8192];
+    snprintf(lowers, sizeof(lowers), "%s%s%s", o->lower, o->lower2 ? ":" : "",
+             o->lower2 ? o->lower2 : "");
+    set_option(fs, "lowerdir", lowers);
     set_option(fs, "upperdir", o->upper);
     set_option(fs, "workdir", o->work);
     if (syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) != 0)

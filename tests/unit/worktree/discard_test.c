@@ -146,12 +146,15 @@ static void opens_without_filters_and_hooks(void **state)
     assert_false(wt_open(&a, a.tree, &err));
 }
 
+/* A commit whose base is no delta of the one before. */
+#define WHOLE_BASE(name) "echo '# " name "' >.gitattributes && git add -A . && git commit -qm " name
+
 static void cleans_unused_bases(void **state)
 {
     WITH_ATTEMPT;
     AUTO_STRV struct strv gone = STRV_INIT;
     AUTO_WT_ATTEMPT struct wt_attempt b = WT_ATTEMPT_INIT;
-    in_repo(f, "git commit -q --allow-empty -m next");
+    in_repo(f, WHOLE_BASE("next"));
     make_attempt(f, &b, "1.2", true, WT_ENGINE_OVERLAY);
     assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, false, &err), &err);
     assert_int_equal(gone.n, 0);
@@ -173,9 +176,9 @@ static void trims_bases_to_a_limit(void **state)
     WITH_ATTEMPT;
     AUTO_STRV struct strv gone = STRV_INIT;
     AUTO_WT_ATTEMPT struct wt_attempt b = WT_ATTEMPT_INIT, c = WT_ATTEMPT_INIT, d = WT_ATTEMPT_INIT;
-    in_repo(f, "head -c 3000000 /dev/urandom >big && git add big && git commit -qm big");
+    in_repo(f, "head -c 3000000 /dev/urandom >big && " WHOLE_BASE("big"));
     make_attempt(f, &b, "1.2", true, WT_ENGINE_OVERLAY);
-    in_repo(f, "git commit -q --allow-empty -m more");
+    in_repo(f, WHOLE_BASE("more"));
     make_attempt(f, &c, "1.3", true, WT_ENGINE_OVERLAY);
     assert_ok(wt_discard(&b, true, &err) && wt_discard(&c, true, &err), &err);
     in_repo(f, "git reset -q --hard HEAD~1");

@@ -159,6 +159,7 @@ static void box_command(struct strv *argv, const struct fixture *f, const struct
 {
     strv_push(argv, BOXRUN);
     add_option(argv, "--lower", a->lower);
+    add_option(argv, "--lower2", a->lower2);
     add_option(argv, "--upper", a->upper);
     add_option(argv, "--work", a->work);
     add_option(argv, "--tree", a->tree);
