@@ -126,6 +126,9 @@ static void a_server_that_comes_back_delivers_once(void **state)
     world_init_asking(&w, ASK);
     world_start(&w);
     AUTO_JSON json_t *asked = world_record(&w, "asked");
+    AUTO_JSON json_t *so_far = world_spool(&w);
+    if (world_count(so_far, "started") == 0) /* the agent was quicker than the word of its start */
+        json_decref(world_record(&w, "started"));
     world_disconnect(&w);
     /* It merged less than it was sent: those records come again. */
     w.acked = jx_int(asked, "seq", 0) - 2;
