@@ -3,11 +3,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runner/agents/agent.h"
+#include "runner/agents/checked.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/base/paths.h"
 #include "runner/base/text.h"
+#include "runner/cmd/canary.h"
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/out.h"
 
@@ -149,11 +150,25 @@ static void describe(struct buf *out, const struct agent *agent, const char *pat
         buf_addf(out, "  not covered: %s\n", agent->gaps);
 }
 
+/* Have it denied one call, and remember which program it was. */
+static bool pass_canary(const struct agent *agent, const char *program, struct err *err)
+{
+    AUTO_PATHS struct paths paths = {0};
+    if (!agent->tested)
+        return err_set(err, ERR_USAGE, "what '%s' says to a model is not known; --canary is for built-in agents",
+                       agent->name);
+    if (!canary(agent, err))
+        return err_prefix(err, "the canary of %s", agent->name);
+    return paths_init(&paths, err) && agent_checked_write(paths.state, agent, program, err);
+}
+
 static bool check(char **argv, struct err *err)
 {
-    bool json = false;
+    bool json = false, with_canary = false;
     const struct opt table[] = {
         {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
+        {0, "canary", OPT_FLAG, &with_canary, NULL,
+         "have it make a call in a box, against a model of our own, that is denied and must not run", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_PATHS struct paths paths = {0};
@@ -175,13 +190,18 @@ static bool check(char **argv, struct err *err)
                        agent->program);
     if (!version_of(&version, path, err))
         return false;
+    if (with_canary && !pass_canary(agent, path, err))
+        return false;
     if (json) {
         AUTO_JSON json_t *row = row_of(agent, &env);
         jx_set_str(row, "version", version.ptr);
+        jx_set_bool(row, "canary", with_canary);
         jx_set_bool(row, "is_tested", agent->tested && strstr(version.ptr, agent->tested));
         return out_json(row, err);
     }
     describe(&text, agent, path, version.ptr);
+    if (with_canary)
+        buf_adds(&text, "  canary:      a call was denied, did not run, and the model was told why\n");
     return out_buf(&text, err);
 }
 

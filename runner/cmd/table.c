@@ -3,7 +3,7 @@
 static const struct command agent_commands[] = {
     {"ls", cmd_agent_ls, "list the agents that Headgate knows and what is installed", "[--json]",
      NULL, NULL},
-    {"check", cmd_agent_check, "say which version is installed, how it is gated, and what is not covered", "[--json] NAME",
+    {"check", cmd_agent_check, "say which version is installed, how it is gated, and what is not covered", "[--canary] [--json] NAME",
      NULL, NULL},
     {"add", cmd_agent_add, "make a program an agent of your own", "[-i | --resume] NAME -- PROGRAM [WORD...]", NULL, NULL},
     {"rm", cmd_agent_rm, "forget an agent of your own", "NAME", NULL, NULL},

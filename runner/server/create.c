@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include "runner/agents/checked.h"
 #include "runner/attempt/way_out.h"
 #include "runner/base/clock.h"
 #include "runner/base/limits.h"
@@ -106,6 +107,9 @@ static bool check_agent(struct create *c, struct err *err)
     if (c->agent->program && !program)
         return err_set(err, ERR_NOT_FOUND, "%s is not installed: there is no '%s' in your PATH",
                        c->agent->title, c->agent->program);
+    if (program && agent_checked(c->paths->state, c->agent, program) == AGENT_CHANGED)
+        strv_pushf(&c->notes, "%s is not the one that was checked: headgate agent check --canary %s", c->agent->program,
+                   c->agent->name);
     return true;
 }
 
