@@ -36,6 +36,19 @@ check_has 'output limit' 'output' "$WORLD/out"
 log=$(headgate show "$(last_run).1" --json | jq -r '.attempts[0].log')
 check "the log is bounded" test "$(stat -c %s "$log")" -le 1100000
 
+# A box alone is held too, with a cgroup or without: one process that takes too much, and many that do together.
+mkdir -m 777 "$WORLD/alone"
+cd "$WORLD/alone"
+check_status 137 'memory of a box' headgate box --memory 100M -- python3 -c 'b = bytearray(400 << 20); import time; time.sleep(20)'
+check_status 137 'memory of many' headgate box --memory 100M -- python3 -c 'import os, time
+for i in range(20):
+    if os.fork() == 0:
+        b = bytearray(20 << 20); time.sleep(20); os._exit(0)
+while os.wait()[1] == 0: pass
+os.kill(os.getpid(), 9)'
+check_status 0 'and no more than it needs is no matter' headgate box --memory 200M -- python3 -c 'b = bytearray(50 << 20); import time; time.sleep(0.5)'
+cd "$WORLD/repo"
+
 # Resume: the worktree and its commits are there again.
 run_agent --ladder auto -- 'ungated echo again >>a.txt
 commit Again' >/dev/null 2>&1
