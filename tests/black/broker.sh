@@ -124,7 +124,9 @@ rm -f "$WORLD/pwned"
 
 # ---- no credential is in the box ----
 start secrets -- 'env; ls -la ~ ~/.ssh; cat ~/.ssh/id_ed25519; ls -laR /run/headgate
-ssh -o BatchMode=yes -o StrictHostKeyChecking=no -p '"$port"' 127.0.0.1 true; echo "ssh $?"; /usr/bin/git push origin HEAD:direct; echo "git $?"'
+ssh -o BatchMode=yes -o StrictHostKeyChecking=no -p '"$port"' 127.0.0.1 true; echo "ssh $?"
+touch /run/headgate/inbox/x; echo "inbox $?"; (echo x >/run/headgate/shims/git); echo "shim $?"; mv /run/headgate/shims/git /tmp; echo "move $?"
+/usr/bin/git push origin HEAD:direct; echo "git $?"'
 # Connections may be asked: allowed, they still meet a server that wants a key.
 over() { is_done "$attempt" || { headgate gate approve --all >/dev/null 2>&1; false; }; }
 until_true 60 over || fail 'the way around does not end'
@@ -132,6 +134,7 @@ done_as secrets
 secret=$(sed -n 2p "$HOME/.ssh/id_ed25519")
 check_lacks 'no key' "$secret|PRIVATE KEY|SSH_AUTH_SOCK" "$WORLD/secrets"
 check_lacks 'ssh from the box does not get in' '^ssh 0$' "$WORLD/secrets"
+check_lacks 'what is fetched and the shims are read-only' '^(inbox|shim|move) 0$' "$WORLD/secrets"
 check_lacks 'nor does the real git' '^git 0$' "$WORLD/secrets"
 check_equal 'so nothing came' '' "$(at_remote direct)"
 
