@@ -12,6 +12,11 @@ bool broker_is_call(const struct call_request *r)
     return strcmp(r->source, "broker") == 0;
 }
 
+bool broker_asks_later(const struct call_request *r)
+{
+    return !broker_is_call(r) && strcmp(r->source, "shim") != 0;
+}
+
 bool broker_of_call(struct broker_act *ret, const struct call_request *r, struct err *err)
 {
     AUTO_STRV struct strv argv = STRV_INIT;

@@ -245,7 +245,7 @@ static bool each_in_command(const struct rule_subject *s, const struct strv *arg
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         const char *const *words = commands[i].words;
         if (!shellscan_starts(argv->v, argv->n, as_argv(words), count_words(words)) ||
-            (has_broker && broker_is_for(argv->v, argv->n)))
+            (has_broker && broker_asks_later(s->call) && broker_is_for(argv->v, argv->n)))
             continue;
         struct floor_finding f = {
             .effect = FLOOR_ASK, .argv = argv, .words = words, .why = commands[i].why};

@@ -246,7 +246,7 @@ static const struct rule *rule_for_tool(const struct bench *b)
 /* The broker asks about it itself, when it is carried out. */
 static bool is_for_broker(const struct bench *b, const struct strv *argv)
 {
-    return b->subject->place->has_broker && !broker_is_call(b->subject->call) &&
+    return b->subject->place->has_broker && broker_asks_later(b->subject->call) &&
            broker_is_for(argv->v, argv->n);
 }
 

@@ -138,6 +138,18 @@ check_lacks 'what is fetched and the shims are read-only' '^(inbox|shim|move) 0$
 check_lacks 'nor does the real git' '^git 0$' "$WORLD/secrets"
 check_equal 'so nothing came' '' "$(at_remote direct)"
 
+# ---- a push that is not the broker's is asked all the same, and is the box's own ----
+start forked -- 'git init -q --bare $HOME/fork.git; git remote add fork $HOME/fork.git; git commit -q --allow-empty -m x
+git push -q fork HEAD:a; echo "first $?"; git push -q fork HEAD:a; echo "second $?"; git fetch -q fork; echo "fetch $?"'
+until_true 60 has_pending || die "the push to another remote is not asked: $(headgate logs "$attempt")"
+check_equal 'as what it is' 'shim shell' "$(call_of "$(pending)" '"\(.source) \(.tool)"')"
+headgate gate deny "$(pending)" --reason 'not there' >/dev/null
+until_true 60 is_done "$attempt" || fail 'the attempt does not end'
+done_as forked
+check_has 'denied, it does not run' '^first 1$' "$WORLD/forked"
+check_has 'the same again is answered the same' '^second 1$' "$WORLD/forked"
+check_has 'fetching from it is not asked' '^fetch 0$' "$WORLD/forked"
+
 # ---- the branch moved after it was asked ----
 start moved -- 'git commit -q --allow-empty -m one; git push origin HEAD:fix/moved; echo "status $?"'
 until_true 60 has_pending || die 'the push is not asked'

@@ -279,6 +279,19 @@ static void a_person_decides_what_changes_something(void **state)
     assert_int_equal(judge("allow command gh issue list", "gh issue list"), VERDICT_ALLOW);
 }
 
+static void what_the_shim_asks_is_asked(void **state)
+{
+    (void)state;
+    AUTO_CALL_REQUEST struct call_request r = CALL_REQUEST_INIT;
+    struct err err = ERR_INIT;
+    AUTO_JSON json_t *message =
+        json_pack("{s:i s:s s:s s:s s:{s:[s s s]}}", "v", 1, "source", "shim", "agent", "claude", "tool",
+                  "shell", "args", "command", "git", "push", "fork");
+    assert_true(call_request_from_json(&r, message, &err));
+    assert_int_equal(judge_call("", "auto", &r, true), VERDICT_ASK);
+    assert_int_equal(judge_call("allow command git push", "auto", &r, true), VERDICT_ALLOW);
+}
+
 static enum verdict judge_shell(const char *rules, const char *ladder, const char *text, bool has_broker)
 {
     AUTO_CALL_REQUEST struct call_request r = CALL_REQUEST_INIT;
@@ -316,6 +329,7 @@ int main(void)
         cmocka_unit_test(addresses_lose_their_secrets),
         cmocka_unit_test(where_it_leads_is_not_the_boxs_to_say),
         cmocka_unit_test(a_person_decides_what_changes_something),
+        cmocka_unit_test(what_the_shim_asks_is_asked),
         cmocka_unit_test(one_act_is_asked_about_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
