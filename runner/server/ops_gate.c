@@ -38,34 +38,64 @@ static void add_calls(json_t *rows, struct db *db)
     }
 }
 
-void op_gate_log(struct request *r)
-{
-    struct err err = ERR_INIT;
+/* The rows that a request asks for; a filter may read the whole log and every call, so a worker looks, on
+ * a connection of its own. */
+struct look {
+    struct request *request;
+    const char *path;
     json_t *rows;
-    int64_t limit = jx_int(r->body, "limit", LOG_ROWS);
+    bool ok;
+    struct err err;
+};
+
+static bool look_up(json_t **ret, struct db *db, const json_t *body, struct err *err)
+{
+    int64_t limit = jx_int(body, "limit", LOG_ROWS);
     if (limit <= 0 || limit > LOG_ROWS_MAX)
         limit = LOG_ROWS_MAX;
     const struct ledger_log_filter filter = {
-        .attempt = jx_str(r->body, "attempt", NULL),
-        .agent = jx_str(r->body, "agent", NULL),
-        .tool = jx_str(r->body, "tool", NULL),
-        .state = jx_str(r->body, "state", NULL),
-        .text = jx_str(r->body, "text", NULL),
-        .since_ms = jx_int(r->body, "since_ms", 0),
-        .until_ms = jx_int(r->body, "until_ms", 0),
-        .after = jx_int(r->body, "after", 0),
+        .attempt = jx_str(body, "attempt", NULL),
+        .agent = jx_str(body, "agent", NULL),
+        .tool = jx_str(body, "tool", NULL),
+        .state = jx_str(body, "state", NULL),
+        .text = jx_str(body, "text", NULL),
+        .since_ms = jx_int(body, "since_ms", 0),
+        .until_ms = jx_int(body, "until_ms", 0),
+        .after = jx_int(body, "after", 0),
         .limit = limit,
     };
-    bool is_all = jx_bool(r->body, "newest", false) || filter.attempt || filter.agent ||
-                  filter.tool || filter.state || filter.text || filter.since_ms || filter.until_ms;
-    bool ok = is_all ? ledger_log_find(&rows, r->server->db, &filter, &err)
-                     : ledger_log_list(&rows, r->server->db, filter.after, limit, &err);
-    if (ok) {
-        add_calls(rows, r->server->db);
-        request_answer(r, json_pack("{s:o}", "rows", rows));
-    } else {
-        request_fail(r, &err);
-    }
+    bool is_filtered = jx_bool(body, "newest", false) || filter.attempt || filter.agent ||
+                       filter.tool || filter.state || filter.text || filter.since_ms ||
+                       filter.until_ms;
+    return is_filtered ? ledger_log_find(ret, db, &filter, err)
+                       : ledger_log_list(ret, db, filter.after, limit, err);
+}
+
+static void look_work(void *arg)
+{
+    struct look *l = arg;
+    AUTO_DB struct db *db = NULL;
+    l->ok = db_open(&db, l->path, DB_READ_ONLY, &l->err) &&
+            look_up(&l->rows, db, l->request->body, &l->err);
+    if (l->ok)
+        add_calls(l->rows, db);
+}
+
+static void look_done(void *arg)
+{
+    struct look *l = arg;
+    if (l->ok)
+        request_answer(l->request, json_pack("{s:o}", "rows", l->rows));
+    else
+        request_fail(l->request, &l->err);
+    free(l);
+}
+
+void op_gate_log(struct request *r)
+{
+    struct look *l = xcalloc(1, sizeof(*l));
+    *l = (struct look){.request = r, .path = r->server->paths.db};
+    request_work(r, look_work, look_done, l);
 }
 
 void op_gate_export_calls(struct request *r)

@@ -132,16 +132,12 @@ static void add_habit(json_t *to, struct db_stmt *s)
                                         "id", (json_int_t)db_col_int(s, 2)));
 }
 
-/* What people approved each time, as rules for its repository. */
-static bool propose(json_t *stats, struct server *server, struct err *err)
+/* What people approved each time, as {approved,id} of the newest such call. */
+static bool find_habits(json_t **ret, struct db *db, struct err *err)
 {
     struct db_stmt *s;
     AUTO_JSON json_t *habits = json_array();
-    json_t *proposals = json_array();
-    size_t i;
-    const json_t *habit;
-    jx_set(stats, "proposals", proposals);
-    if (!db_stmt(&s, server->db,
+    if (!db_stmt(&s, db,
                  "SELECT action, count(*), max(id) FROM call WHERE why = 'person' GROUP BY action"
                  " HAVING min(allowed) = 1 AND count(*) >= ?1 ORDER BY 2 DESC LIMIT ?2",
                  err))
@@ -150,6 +146,17 @@ static bool propose(json_t *stats, struct server *server, struct err *err)
     db_bind_int(s, 2, PROPOSALS);
     if (!each_row(s, add_habit, habits, err))
         return false;
+    *ret = steal_json(&habits);
+    return true;
+}
+
+/* As rules for the repository of each. */
+static bool propose(json_t *stats, struct server *server, const json_t *habits, struct err *err)
+{
+    json_t *proposals = json_array();
+    size_t i;
+    const json_t *habit;
+    jx_set(stats, "proposals", proposals);
     json_array_foreach(habits, i, habit)
     {
         json_t *rules;
@@ -167,16 +174,39 @@ static bool propose(json_t *stats, struct server *server, struct err *err)
     return true;
 }
 
+/* Every call is read, on a connection of the worker's own. */
+struct count {
+    struct request *request;
+    const char *path;
+    json_t *stats, *habits;
+    bool ok;
+    struct err err;
+};
+
+static void count_work(void *arg)
+{
+    struct count *c = arg;
+    AUTO_DB struct db *db = NULL;
+    c->ok = db_open(&db, c->path, DB_READ_ONLY, &c->err) && count_all(c->stats, db, &c->err) &&
+            count_waits(c->stats, db, &c->err) && count_rest(c->stats, db, &c->err) &&
+            find_habits(&c->habits, db, &c->err);
+}
+
+static void count_done(void *arg)
+{
+    struct count *c = arg;
+    if (c->ok && propose(c->stats, c->request->server, c->habits, &c->err))
+        request_answer(c->request, json_incref(c->stats));
+    else
+        request_fail(c->request, &c->err);
+    json_decref(c->stats);
+    json_decref(c->habits);
+    free(c);
+}
+
 void op_gate_stats(struct request *r)
 {
-    struct err err = ERR_INIT;
-    struct db *db = r->server->db;
-    json_t *stats = json_object();
-    if (count_all(stats, db, &err) && count_waits(stats, db, &err) &&
-        count_rest(stats, db, &err) && propose(stats, r->server, &err)) {
-        request_answer(r, stats);
-        return;
-    }
-    json_decref(stats);
-    request_fail(r, &err);
+    struct count *c = xcalloc(1, sizeof(*c));
+    *c = (struct count){.request = r, .path = r->server->paths.db, .stats = json_object()};
+    request_work(r, count_work, count_done, c);
 }
