@@ -23,7 +23,7 @@
  */
 
 #define PROXY_PORT "17117"
-enum { PORT = 17117, LISTENERS = 2, HEAD_BYTES = 128 * 1024, LINE_TIMEOUT_MS = 10000 };
+enum { PORT = 17117, LISTENERS = 2, HEAD_BYTES = 128 * 1024, LINE_TIMEOUT_MS = 10000, RECORD_HANDSHAKE = 22 };
 
 /* ---- the server beyond ---- */
 
@@ -35,7 +35,29 @@ static size_t count(const struct buf *bytes, const char *text)
     return n;
 }
 
-/* One connection: "served-N" for the Nth request, or at once for what is no HTTP. */
+/* How many requests came, or hellos of TLS, each with the random that try_net.c gives it. */
+static size_t count_asked(const struct buf *all)
+{
+    static const char random[] = "rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr";
+    if (all->ptr[0] == RECORD_HANDSHAKE)
+        return count(all, random);
+    if (all->ptr[0] != 'G' && all->ptr[0] != 'P')
+        return 1;
+    return strstr(all->ptr, "\r\n\r\n") ? count(all, "HTTP/1.1\r\n") : 0;
+}
+
+/* To a first hello, that another one is wanted (RFC 8446, 4.1.4). */
+static void ask_again(int fd)
+{
+    static const unsigned char retry[] = {
+        RECORD_HANDSHAKE, 3, 3, 0, 42, 2, 0, 0, 38, 3, 3, /* the random, then no session, a cipher */
+        0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+        0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+        0, 0x13, 1, 0};
+    send(fd, retry, sizeof(retry), MSG_NOSIGNAL);
+}
+
+/* One connection: "served-N" for the Nth request. */
 static void serve_client(int fd)
 {
     AUTO_BUF struct buf all = BUF_INIT;
@@ -47,10 +69,11 @@ static void serve_client(int fd)
             return;
         for (ssize_t i = 0; i < n; i++)
             buf_addch(&all, chunk[i] ? chunk[i] : ' ');
-        bool is_http = all.ptr[0] == 'G' || all.ptr[0] == 'P';
-        size_t seen = is_http ? count(&all, "HTTP/1.1\r\n") : 1;
-        if (seen == told || (is_http && !strstr(all.ptr, "\r\n\r\n")))
+        size_t seen = count_asked(&all);
+        if (seen == told)
             continue;
+        if (told == 0 && all.ptr[0] == RECORD_HANDSHAKE)
+            ask_again(fd);
         told = seen;
         AUTO_FREE char *text =
             xasprintf("served-%zu%s\n", seen, count(&all, "\r\nUpgrade:") ? "-upgraded" : "");
@@ -298,6 +321,16 @@ static const struct escape_row rows[] = {
      .what = "another name in TLS, sent before the proxy has answered",
      .word = TALK THROUGH("127.0.0.1") "@listed.example.evil.example@",
      .held = "closed",
+     BY_PROXY},
+    {.id = "W03c",
+     .what = "another name in the second hello of TLS",
+     .word = TALK THROUGH("127.0.0.1") "|@@|@evil.example@",
+     .held = "served-1",
+     BY_PROXY},
+    {.id = "W03d",
+     .what = "the same, sent ahead of the server's wish",
+     .word = TALK THROUGH("127.0.0.1") "|@@@evil.example@",
+     .held = "served-1",
      BY_PROXY},
     {.id = "W04a",
      .what = "another Host than the URL's",

@@ -93,7 +93,8 @@ static void listen_to(struct buf *answer, int fd, bool once)
         ssize_t n = recv(fd, chunk, sizeof(chunk), 0);
         if (n <= 0)
             return;
-        buf_add(answer, chunk, (size_t)n);
+        for (ssize_t i = 0; i < n; i++) /* read as text afterwards */
+            buf_addch(answer, chunk[i] ? chunk[i] : ' ');
         if (once)
             return;
     }
