@@ -50,7 +50,16 @@ struct screen {
     struct screen *below;
 };
 
-enum desk_ask { ASK_APPROVE, ASK_DENY, ASK_STOP, ASK_ATTEMPT, ASK_LAYERS, ASK_CALL, ASK_HARVEST, ASK_TRACE };
+enum desk_ask {
+    ASK_APPROVE,
+    ASK_DENY,
+    ASK_STOP,
+    ASK_ATTEMPT,
+    ASK_LAYERS,
+    ASK_CALL,
+    ASK_HARVEST,
+    ASK_TRACE
+};
 
 /* The outside world. Nothing blocks; strings are borrowed for the call. */
 struct desk_host {

@@ -1,6 +1,6 @@
 /*
- * trace_lines: a trace (runner/server/trace.h, `attempt.trace`) as lines for people. Pure; what a box
- * wrote is sanitised here.
+ * trace_lines: a trace (runner/server/trace.h, `attempt.trace`) as lines for people. Pure; what a
+ * box wrote is sanitised here.
  */
 #ifndef BASE_TRACE_LINES_H
 #define BASE_TRACE_LINES_H
@@ -10,11 +10,11 @@
 enum trace_mood { TRACE_PLAIN, TRACE_HEAD, TRACE_GOOD, TRACE_BAD, TRACE_WAITS };
 
 struct trace_line {
-    int64_t at_ms;       /* 0: not told */
-    const char *tree;    /* "│  ├─ ", "" of the first */
-    const char *subject; /* "c12", "make", "registry.npmjs.org:443" */
-    const char *outcome; /* "approved by ann", "" */
-    const char *detail;  /* "Bash: make test", "" */
+    int64_t at_ms;        /* 0: not told */
+    const char *tree;     /* "│  ├─ ", "" of the first */
+    const char *subject;  /* "c12", "make", "registry.npmjs.org:443" */
+    const char *outcome;  /* "approved by ann", "" */
+    const char *detail;   /* "Bash: make test", "" */
     enum trace_mood mood; /* of the outcome; TRACE_HEAD: the attempt and subagents */
 };
 /* Texts are valid within the call. */

@@ -23,7 +23,13 @@
  */
 
 #define PROXY_PORT "17117"
-enum { PORT = 17117, LISTENERS = 2, HEAD_BYTES = 128 * 1024, LINE_TIMEOUT_MS = 10000, RECORD_HANDSHAKE = 22 };
+enum {
+    PORT = 17117,
+    LISTENERS = 2,
+    HEAD_BYTES = 128 * 1024,
+    LINE_TIMEOUT_MS = 10000,
+    RECORD_HANDSHAKE = 22
+};
 
 /* ---- the server beyond ---- */
 
@@ -49,11 +55,53 @@ static size_t count_asked(const struct buf *all)
 /* To a first hello, that another one is wanted (RFC 8446, 4.1.4). */
 static void ask_again(int fd)
 {
-    static const unsigned char retry[] = {
-        RECORD_HANDSHAKE, 3, 3, 0, 42, 2, 0, 0, 38, 3, 3, /* the random, then no session, a cipher */
-        0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
-        0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
-        0, 0x13, 1, 0};
+    static const unsigned char retry[] = {RECORD_HANDSHAKE,
+                                          3,
+                                          3,
+                                          0,
+                                          42,
+                                          2,
+                                          0,
+                                          0,
+                                          38,
+                                          3,
+                                          3, /* the random, then no session, a cipher */
+                                          0xcf,
+                                          0x21,
+                                          0xad,
+                                          0x74,
+                                          0xe5,
+                                          0x9a,
+                                          0x61,
+                                          0x11,
+                                          0xbe,
+                                          0x1d,
+                                          0x8c,
+                                          0x02,
+                                          0x1e,
+                                          0x65,
+                                          0xb8,
+                                          0x91,
+                                          0xc2,
+                                          0xa2,
+                                          0x11,
+                                          0x16,
+                                          0x7a,
+                                          0xbb,
+                                          0x8c,
+                                          0x5e,
+                                          0x07,
+                                          0x9e,
+                                          0x09,
+                                          0xe2,
+                                          0xc8,
+                                          0xa8,
+                                          0x33,
+                                          0x9c,
+                                          0,
+                                          0x13,
+                                          1,
+                                          0};
     send(fd, retry, sizeof(retry), MSG_NOSIGNAL);
 }
 
@@ -77,8 +125,8 @@ static void serve_client(int fd)
         told = seen;
         AUTO_FREE char *text =
             xasprintf("served-%zu%s\n", seen, count(&all, "\r\nUpgrade:") ? "-upgraded" : "");
-        AUTO_FREE char *answer = xasprintf("HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s",
-                                           strlen(text), text);
+        AUTO_FREE char *answer =
+            xasprintf("HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s", strlen(text), text);
         send(fd, answer, strlen(answer), MSG_NOSIGNAL);
     }
 }
@@ -97,9 +145,8 @@ static void serve(int listener)
 
 static int dial(uint16_t port)
 {
-    const struct sockaddr_in address = {.sin_family = AF_INET,
-                                        .sin_port = htons(port),
-                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     AUTO_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
         return -1;

@@ -44,7 +44,8 @@ static void add_line(void *arg, const struct trace_line *line)
         text_add_brief(&detail, line->detail, left > DETAIL_MIN ? left : DETAIL_MIN);
     else
         buf_adds(&detail, line->detail);
-    print_clean(to->out, to->p, PRINT_DIM, time.len > TIME_OF_DAY ? time.ptr + TIME_OF_DAY : "        ");
+    print_clean(to->out, to->p, PRINT_DIM,
+                time.len > TIME_OF_DAY ? time.ptr + TIME_OF_DAY : "        ");
     buf_addf(to->out, " %s", line->tree);
     print_clean(to->out, to->p, PRINT_BOLD, line->subject);
     if (*line->outcome) {

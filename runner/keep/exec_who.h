@@ -1,6 +1,6 @@
 /*
- * exec_who: who is behind a process of the box, for records: the programs above it, and the call and
- * subagent that it works for, where they are known.
+ * exec_who: who is behind a process of the box, for records: the programs above it, and the call
+ * and subagent that it works for, where they are known.
  */
 #ifndef KEEP_EXEC_WHO_H
 #define KEEP_EXEC_WHO_H

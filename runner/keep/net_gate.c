@@ -215,8 +215,7 @@ static enum proxy_verdict net_on_judge(void *arg, struct proxy_conn *conn,
     struct judgement j = {0};
     AUTO_CALL_REQUEST struct call_request request = CALL_REQUEST_INIT;
     if (!net_count_find(g->counts, target) && !net_budget_take(&g->budget, clock_mono_ms())) {
-        buf_adds(ret_reason, "This attempt asks for too many different hosts; wait a moment and try "
-                             "again");
+        buf_adds(ret_reason, "The attempt asks for too many different hosts; wait and try again");
         g->n_over++;
         net_flush_later(g);
         return PROXY_DENY;
@@ -404,7 +403,8 @@ static void net_recheck_calls(struct net_gate *g)
         net_record_judge(&j, &request, g->config, g->policy, &call->target);
         if (j.verdict != VERDICT_DENY)
             continue;
-        buf_addf(&reason, "%s:%u is denied: %s", call->target.host.text, call->target.port, j.reason);
+        buf_addf(&reason, "%s:%u is denied: %s", call->target.host.text, call->target.port,
+                 j.reason);
         net_call_orphan(g, call, reason.ptr);
     }
 }
@@ -421,7 +421,8 @@ void net_gate_policy_changed(struct net_gate *g)
 static bool net_flush_over(struct net_gate *g)
 {
     struct err ignored = ERR_INIT;
-    const struct net_count over = {.target = {.host = {.text = "*"}, .via = ""}, .denied = g->n_over};
+    const struct net_count over = {.target = {.host = {.text = "*"}, .via = ""},
+                                   .denied = g->n_over};
     if (g->n_over == 0)
         return true;
     g->n_over = 0;

@@ -17,7 +17,8 @@ enum {
     PEER_CHILDREN_BYTES = 64 * 1024,
 };
 
-/* Lines of /proc/PID/net/tcp, proc(5): "sl local:port remote:port st queues timer retr uid timeout inode". */
+/* Lines of /proc/PID/net/tcp, proc(5): "sl local:port remote:port st queues timer retr uid timeout
+ * inode". */
 static uint64_t find_inode(pid_t init_pid, bool is_v6, uint16_t port, uint16_t proxy_port)
 {
     char path[64];

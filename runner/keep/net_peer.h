@@ -11,7 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The process with a socket of this port to the proxy's port; 0: not found, or looked at too many. */
+/* The process with a socket of this port to the proxy's port; 0: not found, or looked at too many.
+ */
 pid_t net_peer_find(pid_t init_pid, bool is_v6, uint16_t port, uint16_t proxy_port);
 
 #endif

@@ -40,8 +40,9 @@ static bool can_bind(const struct host_address *address)
            errno != EADDRNOTAVAIL;
 }
 
-/* Where the host lets any address be bound (net.ipv4.ip_nonlocal_bind, transparent proxies), a route
- * to itself still begins at that address. Connecting a datagram socket asks for the route alone. */
+/* Where the host lets any address be bound (net.ipv4.ip_nonlocal_bind, transparent proxies), a
+ * route to itself still begins at that address. Connecting a datagram socket asks for the route
+ * alone. */
 static bool is_routed_to_itself(const struct host_address *address)
 {
     struct place to = place_of(address), from = {.len = sizeof from.address};

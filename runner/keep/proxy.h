@@ -11,8 +11,8 @@
  *    may_reach was asked about; no client and no library resolves again.
  * 3. On port 443 not one byte goes out before a ClientHello named the host that was asked for; on
  *    port 80 and for absolute-form none before a request whose Host is that host. On other ports
- *    a ClientHello with another name is refused, also the second one that a server can ask for; what is no TLS is relayed as it is, since the port
- *    was listed. Encrypted data is never opened.
+ *    a ClientHello with another name is refused, also the second one that a server can ask for;
+ *    what is no TLS is relayed as it is, since the port was listed. Encrypted data is never opened.
  * 4. A plain HTTP connection carries one request, whose end is known; what a client sends behind it
  *    goes nowhere. It is told so (`Connection: close`).
  * 5. Each direction holds one bounded buffer; a slow side stops the other's reading. Heads have a

@@ -196,7 +196,8 @@ void proxy_relay_start(struct proxy_conn *c)
     c->in = (struct buf)BUF_INIT;
     c->state = PROXY_RELAYING;
     proxy_conn_limit(c, 0);
-    if (c->follow == PROXY_FOLLOW_ASKED) { /* the first hello alone; the client is read again after the answer */
+    if (c->follow == PROXY_FOLLOW_ASKED) {
+        /* The first hello alone; the client is read again after the answer. */
         len = tls_hello_len((const unsigned char *)in.ptr, in.len);
         buf_add(&c->in, in.ptr + len, in.len - len);
         proxy_stop_reading(c->client);

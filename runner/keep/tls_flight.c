@@ -36,7 +36,8 @@ enum tls_answer tls_answer(const unsigned char *bytes, size_t len)
     if (len < RECORD_HEAD)
         return TLS_ANSWER_MORE;
     if (record_len(bytes) < WHOLE - RECORD_HEAD)
-        return TLS_ANSWER_RETRY; /* no whole hello is so short; whatever it is, what follows is looked at */
+        return TLS_ANSWER_RETRY; /* no whole hello is so short; whatever it is, what follows is
+                                    looked at */
     if (len < WHOLE)
         return TLS_ANSWER_MORE;
     bool is_retry = bytes[RECORD_HEAD] == SERVER_HELLO &&
@@ -63,8 +64,8 @@ size_t tls_hello_len(const unsigned char *bytes, size_t len)
 
 void tls_flight_init(struct tls_flight *f, const struct host *host, bool may_be_nameless)
 {
-    *f = (struct tls_flight){
-        .host = *host, .may_be_nameless = may_be_nameless, .message = BUF_INIT};
+    *f =
+        (struct tls_flight){.host = *host, .may_be_nameless = may_be_nameless, .message = BUF_INIT};
 }
 
 void tls_flight_release(struct tls_flight *f)
@@ -72,7 +73,8 @@ void tls_flight_release(struct tls_flight *f)
     buf_release(&f->message);
 }
 
-static enum tls_follow take_handshake(struct tls_flight *f, const unsigned char *payload, size_t len)
+static enum tls_follow take_handshake(struct tls_flight *f, const unsigned char *payload,
+                                      size_t len)
 {
     struct host name;
     buf_add(&f->message, payload, len);

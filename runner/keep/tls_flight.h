@@ -1,10 +1,11 @@
 /*
- * tls_flight: a second ClientHello. A server may ask for one (HelloRetryRequest, RFC 8446, 4.1.4), and
- * many take the host's name from that one, so it must name the same host as the first. Pure.
+ * tls_flight: a second ClientHello. A server may ask for one (HelloRetryRequest, RFC 8446, 4.1.4),
+ * and many take the host's name from that one, so it must name the same host as the first. Pure.
  *
  * What a client sends behind its first hello is held until the server's first bytes tell whether it
  * asks. If it does not, there is no second hello, and all that follows is relayed as it is. If it
- * does, the next handshake record is the hello (early data and ChangeCipherSpec may come before it).
+ * does, the next handshake record is the hello (early data and ChangeCipherSpec may come before
+ * it).
  */
 #ifndef KEEP_TLS_FLIGHT_H
 #define KEEP_TLS_FLIGHT_H

@@ -70,7 +70,8 @@ void op_attempt_trace(struct request *r)
     struct server *s = r->server;
     bool ok = view_resolve(&ids, s, r->body, ATTEMPTS_ALL, &err);
     if (ok && ids.n != 1)
-        ok = err_set(&err, ERR_USAGE, "a trace is of one attempt, not of %zu; name it RUN.N", ids.n);
+        ok =
+            err_set(&err, ERR_USAGE, "a trace is of one attempt, not of %zu; name it RUN.N", ids.n);
     if (!ok || !view_attempt(&attempt, s, ids.v[0], VIEW_SHORT, &err) ||
         !ledger_list(&calls, s->db, 0, ids.v[0], TRACE_CALLS, &err) ||
         !ledger_log_told(&rows, s->db, ids.v[0], TRACE_ROWS, &err)) {
@@ -79,6 +80,6 @@ void op_attempt_trace(struct request *r)
     }
     bool is_cut = json_array_size(calls) == TRACE_CALLS || json_array_size(rows) == TRACE_ROWS;
     cut_args(calls);
-    request_answer(r, json_pack("{s:o, s:b}", "trace", trace_tree(attempt, calls, rows), "cut",
-                                (int)is_cut));
+    request_answer(
+        r, json_pack("{s:o, s:b}", "trace", trace_tree(attempt, calls, rows), "cut", (int)is_cut));
 }

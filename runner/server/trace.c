@@ -45,7 +45,8 @@ static json_t *line_below(json_t *node, const json_t *parents, int64_t at_ms)
     size_t n = json_array_size(parents);
     for (size_t i = n < PARENTS_MAX ? n : PARENTS_MAX; i > 0; i--) {
         const char *path = json_string_value(json_array_get(parents, i - 1));
-        bool is_same = path && is_kind(node, "program") && strcmp(jx_str(node, "path", ""), path) == 0;
+        bool is_same =
+            path && is_kind(node, "program") && strcmp(jx_str(node, "path", ""), path) == 0;
         if (path && !is_same) /* a process that has forked runs the same */
             node = program_below(node, path, at_ms);
     }
@@ -117,7 +118,8 @@ static json_t *find_carried(const json_t *node, const json_t *who)
     return NULL;
 }
 
-/* Where the work of whoever is named stands: below the call, else its subagent, else the attempt. */
+/* Where the work of whoever is named stands: below the call, else its subagent, else the attempt.
+ */
 static json_t *place_of(json_t *root, const json_t *who, int64_t at_ms)
 {
     json_t *call = find_carried(root, who);
@@ -189,8 +191,9 @@ static void take_program(json_t *root, const json_t *program, int64_t at_ms)
     int64_t n = jx_int(program, "n", 0);
     json_t *node = n ? find_program(root, path) : NULL;
     if (!node)
-        node = program_in(line_below(place_of(root, program, at_ms), jx_arr(program, "parents"), at_ms),
-                          path, at_ms);
+        node = program_in(
+            line_below(place_of(root, program, at_ms), jx_arr(program, "parents"), at_ms), path,
+            at_ms);
     if (n)
         jx_set_int(node, "n", jx_int(node, "n", 0) + n);
 }
@@ -216,7 +219,8 @@ static void take_refs(json_t *root, const json_t *body, int64_t at_ms)
     json_t *child;
     json_array_foreach(jx_arr(root, "children"), i, child)
     {
-        if (is_kind(child, "refs") && strcmp(jx_str(child, "to", ""), jx_str(body, "to", "")) == 0 &&
+        if (is_kind(child, "refs") &&
+            strcmp(jx_str(child, "to", ""), jx_str(body, "to", "")) == 0 &&
             strcmp(jx_str(child, "ref", ""), jx_str(body, "ref", "")) == 0)
             return;
     }

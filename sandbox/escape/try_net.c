@@ -50,8 +50,8 @@ static void add_hello(struct buf *out, const char *name)
     buf_adds(out, name);
 }
 
-/* Of a script up to '|' or its end: '~' is a line end, '^' more bytes than any head may have, "@NAME@" a
- * ClientHello. Returns what is behind it. */
+/* Of a script up to '|' or its end: '~' is a line end, '^' more bytes than any head may have,
+ * "@NAME@" a ClientHello. Returns what is behind it. */
 static const char *compose(struct buf *out, const char *script)
 {
     for (; *script && *script != '|'; script++) {
@@ -109,7 +109,8 @@ static const char *behind_last(const char *text, const char *mark)
     return found;
 }
 
-/* "served-2" as the server beyond says it last, else the status that the proxy gave, else that it ended. */
+/* "served-2" as the server beyond says it last, else the status that the proxy gave, else that it
+ * ended. */
 static int print_answer(const struct buf *answer)
 {
     const char *served = behind_last(answer->ptr, "served-");

@@ -373,7 +373,8 @@ static void a_second_hello_names_the_same_host(void **state)
         add_record(&bytes, 22, message.ptr, 1); /* in pieces, the first of one byte */
         add_record(&bytes, 22, message.ptr + 1, message.len - 1);
         assert_int_equal(follow(&bytes, &clear, rows[i].may_be_nameless), rows[i].follow);
-        for (size_t len = before; len < bytes.len; len++) { /* it is not done before the hello is whole */
+        /* It is not done before the hello is whole. */
+        for (size_t len = before; len < bytes.len; len++) {
             struct buf cut = {.ptr = bytes.ptr, .len = len};
             assert_int_equal(follow(&cut, &clear, rows[i].may_be_nameless), TLS_FOLLOW_MORE);
         }

@@ -1,6 +1,6 @@
 /*
- * The proxy by itself, with a resolver that answers as the test wants: the address that was checked is
- * the one connected to, and no name is looked up twice for it.
+ * The proxy by itself, with a resolver that answers as the test wants: the address that was checked
+ * is the one connected to, and no name is looked up twice for it.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ struct rig {
     uv_timer_t deadline;
     char dir[64];
     struct buf got;
-    uint16_t port;       /* of the proxy */
+    uint16_t port; /* of the proxy */
     pid_t client, server;
     int client_fd;
     const char *reachable; /* the only address that may be reached; NULL: all */
@@ -359,8 +359,8 @@ static void addresses_of_this_machine_are_known(void **state)
         const char *text;
         bool is_own;
     } rows[] = {
-        {"127.0.0.1", true}, {"127.9.9.9", true}, {"::1", true}, {"203.0.113.9", false},
-        {"2001:db8::9", false},
+        {"127.0.0.1", true},    {"127.9.9.9", true},    {"::1", true},
+        {"203.0.113.9", false}, {"2001:db8::9", false},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct host host;
