@@ -84,6 +84,7 @@ static const struct escape_row rows[] = {
     {.id = "X03", .what = "other arguments in memory after an exec was allowed", .word = "argument", KILLED},
     {.id = "X04", .what = "another file behind a link after an exec was allowed", .word = "link", KILLED},
     {.id = "X07c", .what = "a denied program by /proc/self/fd", .word = "descriptor", REFUSED},
+    {.id = "N07e", .what = "the gate's own /proc/self in place of the caller's", .word = "descriptor", REFUSED},
     {.id = "X07d", .what = "a denied program by another name", .word = "alias", REFUSED},
     {.id = "X09b", .what = "a denied program by the dynamic loader", .word = "loader", REFUSED},
     {.id = "X09c", .what = "a denied program from a shell's standard input", .word = "shell", REFUSED},

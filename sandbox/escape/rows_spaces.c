@@ -1,7 +1,6 @@
 #include "sandbox/escape/escape.h"
 
 #include "runner/base/mem.h"
-#include "sandbox/escape/stage.h"
 
 #define MOUNTER (ESCAPE_BIT(LAYER_CAPS) | ESCAPE_BIT(LAYER_LANDLOCK) | ESCAPE_BIT(LAYER_LIMITS))
 #define LANDLOCK ESCAPE_BIT(LAYER_LANDLOCK)
@@ -218,14 +217,6 @@ static const struct escape_row rows[] = {
      .layer = LAYER_PID,
      .control = ESCAPE_NONE,
      .why = root_only},
-    {.id = "N07e",
-     .what = "a file opened for a box by a process outside",
-     .word = "descriptors",
-     .layer = LAYER_PID,
-     .held = "",
-     .why = "no program of Headgate opens a file by a path that a box names, and so none can be "
-            "made to open its own /proc/self",
-     .stage = stage_untried},
     {.id = "N08a",
      .what = "a kernel setting of the box's network",
      .word = "write-text:/proc/sys/net/ipv4/ip_default_ttl 63",
