@@ -355,6 +355,7 @@ void print_attempt(struct buf *out, const struct print *p, const json_t *a)
     add_pending(out, p, a);
     print_field(out, p, "branch", jx_str(a, "branch", NULL));
     print_field(out, p, "base", base.ptr);
+    print_field(out, p, "target", jx_str(a, "into", NULL));
     print_field(out, p, "work", work.ptr);
     print_field(out, p, "note", jx_str(a, "note", NULL));
     add_clashes(&clashes, a);

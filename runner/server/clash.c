@@ -8,7 +8,7 @@
 #include "runner/store/attempt_row.h"
 #include "worktree/radar.h"
 
-enum { TIPS_MAX = 64, LOOKED_AT_MAX = 1000, PATHS_SHOWN = 20 };
+enum { TIPS_MAX = 64, PATHS_SHOWN = 20 }; /* the newest tips; the paths of one clash */
 
 struct clash_board {
     struct strv waiting; /* common folders of repositories */
@@ -68,29 +68,13 @@ static void look_free(struct look *l)
 
 /* ---- what to look at ---- */
 
-static bool is_open(const struct attempt_row *row)
+static void add_tip(void *arg, const char *id, const char *tip, const char *base, const char *into)
 {
-    return row->tip && row->base && strcmp(row->tip, row->base) != 0 && !row->merged_into;
-}
-
-/* The newest attempts of the repository whose work is in no branch yet. */
-static bool gather(struct look *l, struct server *s, struct err *err)
-{
-    AUTO_STRV struct strv ids = STRV_INIT;
-    if (!attempt_row_ids(&ids, s->db, ATTEMPTS_ALL, 0, LOOKED_AT_MAX, err))
-        return false;
-    for (size_t i = 0; i < ids.n && l->ids.n < TIPS_MAX; i++) {
-        AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
-        if (!attempt_row_get(&row, s->db, ids.v[i], err))
-            return false;
-        if (!is_open(&row) || strcmp(row.common, l->common) != 0)
-            continue;
-        strv_push(&l->ids, row.id);
-        strv_push(&l->oids, row.tip);
-        strv_push(&l->bases, row.base);
-        strv_push(&l->targets, row.into ? row.into : "");
-    }
-    return true;
+    struct look *l = arg;
+    strv_push(&l->ids, id);
+    strv_push(&l->oids, tip);
+    strv_push(&l->bases, base);
+    strv_push(&l->targets, into ? into : "");
 }
 
 /* ---- looking (a worker) ---- */
@@ -219,7 +203,7 @@ static void look_at_next(struct server *s)
     strv_release(&b->waiting);
     b->waiting = rest;
     rest = (struct strv)STRV_INIT;
-    if (!gather(l, s, &l->err)) {
+    if (!attempt_row_open_work(s->db, l->common, TIPS_MAX, add_tip, l, &l->err)) {
         server_log("conflicts in %s: %s", l->common, l->err.text);
         look_free(l);
         return;
@@ -254,16 +238,8 @@ void clash_look(struct server *s)
 
 bool clash_touch_all(struct server *s, struct err *err)
 {
-    AUTO_STRV struct strv ids = STRV_INIT;
-    if (!attempt_row_ids(&ids, s->db, ATTEMPTS_ALL, 0, LOOKED_AT_MAX, err))
+    if (!attempt_row_open_repos(&board(s)->waiting, s->db, err))
         return false;
-    for (size_t i = 0; i < ids.n; i++) {
-        AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
-        if (!attempt_row_get(&row, s->db, ids.v[i], err))
-            return false;
-        if (is_open(&row) && !strv_has(&board(s)->waiting, row.common))
-            strv_push(&board(s)->waiting, row.common);
-    }
     look_at_next(s);
     return true;
 }

@@ -85,4 +85,13 @@ bool attempt_row_ids(struct strv *ret, struct db *db, enum attempt_which which, 
 bool attempt_row_resolve(struct strv *ret, struct db *db, const char *word,
                          struct err *err) WARN_UNUSED;
 
+/* Work that is in no branch of the person's yet, of one repository (common folder), the newest first.
+ * Called for each; into NULL: the branch of the main checkout. */
+typedef void (*attempt_open_fn)(void *arg, const char *id, const char *tip, const char *base,
+                                const char *into);
+bool attempt_row_open_work(struct db *db, const char *common, int64_t limit, attempt_open_fn each,
+                           void *arg, struct err *err) WARN_UNUSED;
+/* Common folders of repositories that have such work. */
+bool attempt_row_open_repos(struct strv *ret, struct db *db, struct err *err) WARN_UNUSED;
+
 #endif

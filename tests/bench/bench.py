@@ -26,6 +26,8 @@ import sys
 import tempfile
 import time
 
+import bench_trees
+
 BIN = os.environ.get("HEADGATE_BIN") or sys.exit("HEADGATE_BIN must name the folder of the programs")
 WORLD = tempfile.mkdtemp(prefix="headgate-bench.", dir=os.environ.get("TMPDIR", "/var/tmp"))
 ENV = {"PATH": BIN + ":/usr/local/bin:/usr/bin:/bin", "HOME": WORLD + "/home", "LANG": "C.UTF-8", "TZ": "UTC",
@@ -118,131 +120,6 @@ def bench_run(pairs, files):
     report("headgate run -n 8 -j 8 -- true", ours[1:], 1, "s")
     report("eight git worktree add", theirs[1:], 1, "s")
     ratio("headgate / git", ours[1:], theirs[1:])
-
-
-def kib(*paths):
-    """Allocated; an overlay's own folder cannot be read, and is empty."""
-    text = subprocess.run(["du", "-sk", *paths], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-    return sum(int(line.split()[0]) for line in text.splitlines())
-
-
-def newest_run(repo):
-    return json.loads(sh("headgate", "ls", "--json", cwd=repo))["attempts"][0]["id"].split(".")[0]
-
-
-def bench_creation(repo, n, rounds):
-    """n worktrees, each to the end of its first `git status`, in turn with git's own."""
-    ours, theirs, removal, their_removal, disk, their_disk = [], [], [], [], 0, 0
-    for i in range(rounds):
-        ours.append(seconds("headgate", "run", "-n", str(n), "-j", str(n), "--ladder", "auto", "--", "git", "status",
-                            "--porcelain", cwd=repo))
-        run = newest_run(repo)
-        attempts = json.loads(sh("headgate", "show", run, "--json", cwd=repo))["attempts"]
-        disk = kib(*[a["dir"] for a in attempts])
-        removal.append(seconds("headgate", "discard", "--force", run, cwd=repo))
-        start = time.perf_counter()
-        for k in range(n):
-            sh("git", "worktree", "add", "-q", "-b", "peer%d" % k, WORLD + "/peer%d" % k, cwd=repo)
-            sh("git", "-C", WORLD + "/peer%d" % k, "status", "--porcelain")
-        theirs.append(time.perf_counter() - start)
-        their_disk = kib(*[WORLD + "/peer%d" % k for k in range(n)])
-        start = time.perf_counter()
-        for k in range(n):
-            sh("git", "worktree", "remove", "--force", WORLD + "/peer%d" % k, cwd=repo)
-            sh("git", "branch", "-q", "-D", "peer%d" % k, cwd=repo)
-        their_removal.append(time.perf_counter() - start)
-    report("%d to git status in a box" % n, ours)
-    report("%d by git worktree add, and git status" % n, theirs)
-    ratio("  git / headgate", theirs, ours)
-    report("%d removed" % n, removal)
-    report("%d removed by git" % n, their_removal)
-    ratio("  git / headgate", their_removal, removal)
-    print("%-44s %d KiB, git %d KiB: 1/%.0f" % ("disk of %d" % n, disk, their_disk, their_disk / max(disk, 1)))
-
-
-INSIDE = """
-t() { a=$(date +%s%N); "$@" >/dev/null; b=$(date +%s%N); echo "$((b - a))"; }
-git status >/dev/null; git grep -q nothing_at_all; make -s >/dev/null 2>&1
-for i in 1 2 3 4 5 6 7; do
-    echo "$(t git status) $(t git grep -c nothing_at_all) $(rm -f d00/e00/*.o; t make -s)"
-done
-"""
-
-
-def bench_inside(repo):
-    """The same loop in a box and in a plain checkout, one after the other."""
-    with open(WORLD + "/inside.sh", "w") as out:
-        out.write(INSIDE)
-    sh("headgate", "run", "--ladder", "auto", "--ro", WORLD + "/inside.sh", "--", "sh", WORLD + "/inside.sh", cwd=repo)
-    lines = sh("headgate", "logs", newest_run(repo) + ".1", cwd=repo).split("\n")
-    ours = [[int(w) for w in line.split()] for line in lines if len(line.split()) == 3 and line.split()[0].isdigit()]
-    theirs = [[int(w) for w in line.split()] for line in sh("sh", WORLD + "/inside.sh", cwd=repo).split("\n") if line]
-    sh("git", "-C", repo, "clean", "-qfdx")
-    for i, what in enumerate(("git status", "git grep", "make, 22 files")):
-        report(what + " in a box", [row[i] / 1e9 for row in ours])
-        report(what + " in a plain checkout", [row[i] / 1e9 for row in theirs])
-
-
-HARVESTS = """
-for n in 1 100 10000; do
-    while [ ! -e $1/go$n ]; do sleep 0.02; done
-    git ls-files | grep -m $n '[.]c$' | xargs sed -i "1i // $n"
-    git commit -qam "$n files"
-    touch $1/done$n
-done
-sleep 600
-"""
-
-
-def bench_harvest(repo):
-    folder = WORLD + "/signs"
-    os.mkdir(folder)
-    with open(folder + "/agent.sh", "w") as out:
-        out.write(HARVESTS)
-    sh("headgate", "run", "--detach", "--ladder", "auto", "--rw", folder, "--", "sh", folder + "/agent.sh", folder, cwd=repo)
-    attempt = newest_run(repo) + ".1"
-    for n in (1, 100, 10000):
-        open(folder + "/go%d" % n, "w").close()
-        while not os.path.exists(folder + "/done%d" % n):
-            time.sleep(0.005)
-        report("harvest of %d files, and diff --stat" % n, [seconds("headgate", "diff", "--stat", attempt, cwd=repo)])
-    first = []
-    for i in range(5):
-        start = time.perf_counter()
-        pipe = subprocess.Popen(["headgate", "diff", attempt], env=ENV, cwd=repo, stdout=subprocess.PIPE)
-        for _ in range(50):
-            pipe.stdout.readline()
-        first.append(time.perf_counter() - start)
-        pipe.kill()
-        pipe.wait()
-    report("diff of 10,000 files to its first screen", first)
-    sh("headgate", "stop", attempt, cwd=repo)
-
-
-def bench_conflicts(repo):
-    sh("headgate", "run", "-n", "32", "-j", "8", "--ladder", "auto", "--", "sh", "-c",
-       "f=$(git ls-files | head -n 1); sed -i \"1i // $HEADGATE_ATTEMPT\" $f; git commit -qam x", cwd=repo)
-    run, times = newest_run(repo), []
-    for i in range(7):
-        start = time.perf_counter()
-        subprocess.run(["headgate", "conflicts", run], env=ENV, cwd=repo, stdout=subprocess.DEVNULL)
-        times.append(time.perf_counter() - start)
-    report("conflicts of 32, all with all", times)
-
-
-def bench_trees(files, rounds):
-    repo = make_repo(WORLD + "/repo", files)
-    with open(repo + "/Makefile", "w") as out:
-        out.write("o = $(patsubst %.c,%.o,$(wildcard d00/e00/*.c))\nall: $(o)\n")
-    sh("git", "-C", repo, "add", "-A")
-    sh("git", "-C", repo, "commit", "-qm", "Makefile")
-    report("the first, which makes the base", [seconds("headgate", "run", "--", "true", cwd=repo)])
-    sh("headgate", "discard", "--force", newest_run(repo), cwd=repo)
-    bench_creation(repo, 1, rounds)
-    bench_creation(repo, 10, max(rounds // 3, 1))
-    bench_inside(repo)
-    bench_harvest(repo)
-    bench_conflicts(repo)
 
 
 PROBE = r"""
@@ -551,7 +428,7 @@ def main():
     benches = {"box": lambda: bench_box(*(numbers or [40])), "call": lambda: bench_call(*(numbers or [200])),
                "rules": lambda: bench_rules(*(numbers or [1000])),
                "run": lambda: bench_run(*(numbers + [20, 20000][len(numbers):])), "idle": bench_idle,
-               "trees": lambda: bench_trees(*(numbers + [36000, 5][len(numbers):])),
+               "trees": lambda: bench_trees.run(sys.modules[__name__], *(numbers + [36000, 5][len(numbers):])),
                "proxy": lambda: bench_proxy(*(numbers + [20, 256][len(numbers):])),
                "build": lambda: bench_build(*(numbers + [20, 300][len(numbers):])),
                "exec": lambda: bench_exec(*(numbers + [5, 200][len(numbers):]))}
