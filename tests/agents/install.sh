@@ -86,7 +86,7 @@ start_model() {
 pending() { headgate gate ls --json | jq -r '.calls[] | select(.state == "pending" and .source != "net") | .id'; }
 # next: wait for the one call; print its command or tool.
 next() {
-    until_true 60 has_pending || {
+    until_true 180 has_pending || {
         headgate logs "$run.1" >&2
         die "no call came: $(headgate show "$run.1")"
     }

@@ -42,7 +42,7 @@ check_equal 'its type' default "$(headgate gate ls --json | jq -r '.calls[0].sub
 headgate gate approve "$(pending)" >/dev/null
 deny_next "the subagent's second call" 'echo no >subdenied.txt' 'GATE-8: not you either'
 approve_next commit "git add -A && git commit -q -m \"It's work\""
-until_true 60 is_done "$run.1" || die "$(headgate show "$run.1")"
+until_true 180 is_done "$run.1" || die "$(headgate show "$run.1")"
 check_equal 'outcome' ok "$(outcome_of "$run.1")"
 check_equal 'every call was asked once' 7 "$(headgate gate ls --all --json | jq '[.calls[] | select(.source != "net" and .why == "person")] | length')"
 check "the reason is in the model's next request" reason_reached 'GATE-7: use another file, "please"'
@@ -89,7 +89,7 @@ headgate gate deny --all --reason no >/dev/null
 until_true 60 waits_for 'patched.txt' || die "a patch went around: $(headgate logs "$run.1")"
 pass 'and a patch'
 headgate gate deny --all --reason no >/dev/null
-until_true 60 is_done "$run.1" || die "$(headgate show "$run.1")"
+until_true 180 is_done "$run.1" || die "$(headgate show "$run.1")"
 for file in ran.txt patched.txt; do check_status 128 "$file was not made" git cat-file -e "headgate/$run/1:$file"; done
 
 # The agent dies while a call waits: the call cannot be approved any more, and what was done is kept.
@@ -106,7 +106,7 @@ approve_next 'a call of an agent that will die' 'echo first >first.txt'
 check_equal 'its last' 'touch ran.txt' "$(next)"
 call=$(pending)
 kill -9 $(processes_of codex)
-until_true 60 is_done "$run.1" || die "$(headgate show "$run.1")"
+until_true 180 is_done "$run.1" || die "$(headgate show "$run.1")"
 check_equal 'outcome of a killed agent' failed "$(outcome_of "$run.1")"
 check_status 1 'its call is not approved any more' headgate gate approve "$call"
 check_equal 'what it did is kept' first "$(git show "headgate/$run/1:first.txt")"

@@ -19,7 +19,7 @@ matches() {
     headgate run --agent "$1" --service "$port" --exec match --ladder confirm --detach '@@main@@ go' >"$WORLD/out" 2>&1 ||
         die "$(cat "$WORLD/out")"
     run=$(last_run)
-    until_true 90 approve_until_done || die "$(headgate show "$run.1"; headgate gate ls)"
+    until_true 200 approve_until_done || die "$(headgate show "$run.1"; headgate gate ls)"
     check_equal "$1: nothing is asked twice" '' \
         "$(headgate gate ls --all --json | jq -c '.calls[] | select(.source == "exec") | .args.argv')"
     check_equal "$1: outcome" ok "$(outcome_of "$run.1")"

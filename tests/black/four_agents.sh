@@ -36,7 +36,7 @@ done
 n=0
 for agent in claude codex gemini opencode; do
     n=$((n + 1))
-    until_true 120 is_done $n.1 || die "$(headgate show $n.1)"
+    until_true 180 is_done $n.1 || die "$(headgate show $n.1)"
     check_equal "$agent: outcome" ok "$(outcome_of $n.1)"
     check_equal "$agent: its commit alone" "$agent" "$(git log --format=%s "main..headgate/$n/1")"
 done
@@ -53,12 +53,12 @@ for agent in claude codex gemini opencode; do
     before=$(shown $n.1 $agent)
     headgate resume -i --json $n.1 >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
     until_true 60 is_running $n.1 || die "$(headgate show $n.1)"
-    until_true 60 shows_more $n.1 $agent "$before" || fail "$agent: its terminal does not show what was"
+    until_true 120 shows_more $n.1 $agent "$before" || fail "$agent: its terminal does not show what was"
     pass "$agent: its terminal shows what was"
     # Gemini CLI does not take a return for one while it still loads its session, and nothing tells when that is over.
     [ $agent != gemini ] || { headgate stop $n.1 >/dev/null && continue; }
     headgate say $n.1 'go on' >/dev/null
-    if until_true 60 said $agent >/dev/null; then pass "$agent: goes on where it was"; else fail "$agent: did not go on: $(headgate logs $n.1 | tail -n 5)"; fi
+    if until_true 180 said $agent >/dev/null; then pass "$agent: goes on where it was"; else fail "$agent: did not go on: $(headgate logs $n.1 | tail -n 5)"; fi
     headgate stop $n.1 >/dev/null
     check_equal "$agent: what it did then" more "$(git show "headgate/$n/1:more.txt")"
 done

@@ -39,7 +39,7 @@ approve_next 'spawning a subagent' invoke_agent
 approve_next "the subagent's call" 'echo sub >sub.txt'
 deny_next "the subagent's second call" 'echo no >subdenied.txt' 'GATE-8: not you either'
 approve_next commit 'git add -A && git commit -q -m Work'
-until_true 60 is_done "$run.1" || die "$(headgate show "$run.1")"
+until_true 180 is_done "$run.1" || die "$(headgate show "$run.1")"
 check_equal 'outcome' ok "$(outcome_of "$run.1")"
 check "the reason is in the model's next request" reason_reached 'GATE-7: use another file, \"please\"'
 check "the subagent's reason too" reason_reached 'GATE-8: not you either'
@@ -79,7 +79,7 @@ approve_next 'the attack' 'sh ./prepare'
 check_equal 'the next call is asked all the same' 'touch ran.txt' "$(next)"
 call=$(pending)
 kill -9 $(processes_of node)
-until_true 60 is_done "$run.1" || die "$(headgate show "$run.1")"
+until_true 180 is_done "$run.1" || die "$(headgate show "$run.1")"
 check_equal 'outcome of a killed agent' failed "$(outcome_of "$run.1")"
 check_status 1 'its call is not approved any more' headgate gate approve "$call"
 check_equal 'what it did is kept' first "$(git show "headgate/$run/1:first.txt")"

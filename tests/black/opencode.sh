@@ -46,7 +46,7 @@ check_equal 'its type' general "$(headgate gate ls --json | jq -r '.calls[0].sub
 headgate gate approve "$(pending)" >/dev/null
 deny_next "the subagent's second call" 'echo no >subdenied.txt' 'GATE-8: not you either'
 approve_next commit 'git add -A && git commit -q -m Work'
-until_true 60 is_done "$run.1" || die "$(headgate show "$run.1")"
+until_true 180 is_done "$run.1" || die "$(headgate show "$run.1")"
 check_equal 'outcome' ok "$(outcome_of "$run.1")"
 check "the reason is in the model's next request" reason_reached 'GATE-7: use another file, "please"'
 check "the subagent's reason too" reason_reached 'GATE-8: not you either'
@@ -82,7 +82,7 @@ approve_next 'a call of an agent that will die' 'echo first >first.txt'
 check_equal 'its last' 'touch ran.txt' "$(next)"
 call=$(pending)
 kill -9 $(processes_of opencode)
-until_true 60 is_done "$run.1" || die "$(headgate show "$run.1")"
+until_true 180 is_done "$run.1" || die "$(headgate show "$run.1")"
 check_equal 'outcome of a killed agent' failed "$(outcome_of "$run.1")"
 check_status 1 'its call is not approved any more' headgate gate approve "$call"
 check_equal 'what it did is kept' first "$(git show "headgate/$run/1:first.txt")"
