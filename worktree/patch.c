@@ -56,7 +56,9 @@ static bool begin_file(struct patch *p, const struct line *line, struct err *err
     if (half < 3 || p->n >= FILES_MAX)
         return unknown(err);
     AUTO_FREE char *name = unquote_path(line->at + line->len - half, half);
-    const char *path = strlen(name) > 2 ? name + 2 : name;
+    if (strlen(name) < 3)
+        return unknown(err);
+    const char *path = name + 2;
     p->v = xreallocarray(p->v, p->n + 1, sizeof(*p->v));
     p->v[p->n++] = (struct patch_file){
         .at = line->at, .path = xstrdup(path), .old_path = xstrdup(path), .status = 'M'};
@@ -66,8 +68,13 @@ static bool begin_file(struct patch *p, const struct line *line, struct err *err
 static void set_path(char **member, const struct line *line, const char *intro)
 {
     size_t skip = strlen(intro);
+    char *path = unquote_path(line->at + skip, line->len - skip);
+    if (!*path) { /* git names something */
+        free(path);
+        return;
+    }
     free(*member);
-    *member = unquote_path(line->at + skip, line->len - skip);
+    *member = path;
 }
 
 static unsigned mode_behind(const struct line *line, const char *intro)
