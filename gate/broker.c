@@ -100,6 +100,16 @@ static bool take_repo(struct reader *r, const char *value, struct err *err)
     return true;
 }
 
+/* The filter of gh reads its environment (env, $ENV), and there the login is. A jq program can name
+ * these only as they stand. */
+static bool check_filter(const char *value, struct err *err)
+{
+    return (!strstr(value, "env") && !strstr(value, "ENV")) ||
+           err_set(err, ERR_REFUSED,
+                   "a --jq filter with 'env' in it is not carried out, since it could print the login; "
+                   "use --json alone and filter here");
+}
+
 /* name is "--limit" or "-L". */
 static bool take_value(struct reader *r, const char *name, size_t len, const char *value,
                        struct err *err)
@@ -109,6 +119,8 @@ static bool take_value(struct reader *r, const char *name, size_t len, const cha
         return take_repo(r, value, err);
     if (broker_lists("--force-with-lease", name, len))
         return take_lease(r, value, err);
+    if (!is_git && broker_lists("--jq -q", name, len) && !check_filter(value, err))
+        return false;
     if (len > 2) {
         strv_pushf(&r->act->options, "%.*s=%s", (int)len, name, value);
         return true;

@@ -120,6 +120,7 @@ if command -v gh >/dev/null && [ "$name" ]; then
     export GH_ENTERPRISE_TOKEN=the-hub-token SSL_CERT_FILE="$WORLD/ca.pem"
     carry hub 'gh issue list; echo "list $?"; echo "several words" >body; gh issue comment 7 --body-file body; echo "comment $?"
 git commit -q --allow-empty -m x; git push -q -u origin HEAD:proposal; gh pr create --title T --body B --draft; echo "create $?"
+gh issue list --json title --jq ".[].title"; gh issue list --json title --jq env; gh issue view 7 --json title -q "\$ENV"
 gh api user; gh issue list --web; gh issue list -R other/app; env | grep -i token; /usr/bin/gh issue list; echo "direct $?"'
     check_has 'gh lists issues' 'A bug of the test' "$WORLD/hub"
     check_has 'with its exit code' '^list 0$' "$WORLD/hub"
@@ -131,6 +132,8 @@ gh api user; gh issue list --web; gh issue list -R other/app; env | grep -i toke
     check_lacks 'which is not in the box' 'the-hub-token' "$WORLD/hub"
     check_has 'other commands are not carried out' 'gh api user is not carried out' "$WORLD/hub"
     check_has 'nor other options' '--web is not carried out' "$WORLD/hub"
+    check_has 'a filter is applied' '^A bug of the test$' "$WORLD/hub"
+    check_equal 'but not one that reads the environment' 2 "$(grep -c 'it could print the login' "$WORLD/hub")"
     check_has 'nor other repositories' "no remote of the person's repository is 'other/app'" "$WORLD/hub"
     check_has 'the real gh has no login' '^direct [1-9]' "$WORLD/hub"
 else

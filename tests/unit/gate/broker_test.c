@@ -63,6 +63,7 @@ static void options_and_refs_are_read(void **state)
         {"git --no-pager ls-remote --heads origin", "git ls-remote --heads remote=origin"},
         {"gh issue list -L 30 --state=open", "gh issue list -L 30 --state=open"},
         {"gh pr view 12 --json title -R a/b", "gh pr view --json=title 12 repo=a/b"},
+        {"gh pr list --json title --jq .[].title", "gh pr list --json=title --jq=.[].title"},
         {"gh pr comment 12 -b --web", "gh pr comment -b --web 12"},
         {"glab mr note 3 -m fine", "glab mr note -m fine 3"},
     };
@@ -112,6 +113,10 @@ static void what_is_not_listed_is_refused(void **state)
         {"gh pr view https://github.com/a/b/pull/1", "number"},
         {"gh pr checkout 3", "git fetch origin pull"},
         {"gh api user", "gh api"},
+        {"gh issue list --json title --jq env.GH_TOKEN", "could print the login"},
+        {"gh issue list --json title --jq=$ENV", "could print the login"},
+        {"gh issue list --json title -q env", "could print the login"},
+        {"gh pr view 3 --json title -q.x,$ENV.GH_TOKEN", "could print the login"},
         {"gh repo delete a/b", "gh repo delete"},
         {"gh auth token", "never are in a box"},
         {"gh issue list --hostname evil.test", "own remote"},
