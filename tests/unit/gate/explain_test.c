@@ -127,6 +127,27 @@ static const struct {
     {"rustup", "rustup run nightly x"},
     {"apt-get", "apt-get -o DPkg::Pre-Invoke::=x update"},
     {"zip", "zip a b -T -TT x"},
+    {"tar", "tar xIf ./evil a.tar"},
+    {"tar", "tar xf host:a.tar"},
+    {"sqlite3", "sqlite3 a '.shell x'"},
+    {"sqlite3 a", "sqlite3 a '.shell x'"},
+    {"sqlite3", "sqlite3 -separator x a .shell"},
+    {"sqlite3 a", "sqlite3 a 'select load_extension(1)'"},
+    {"mawk", "mawk 'BEGIN{system(1)}'"},
+    {"awk", "awk -v x=1 'BEGIN{system(1)}'"},
+    {"awk", "awk -F '{print}' 'BEGIN{system(1)}'"},
+    {"sed", "sed -l 5p '1e x' a"},
+    {"sed", "sed -n -- '1e x' a"},
+    {"gsed", "gsed '1e x' a"},
+    {"git clone", "git clone -u ./evil a b"},
+    {"git merge", "git merge -s evil a"},
+    {"git", "git config alias.x '!sh'"},
+    {"git", "git difftool a"},
+    {"git -C sub", "git -C sub mergetool"},
+    {"gcc", "gcc @file"},
+    {"gcc-12", "gcc-12 @file a.c"},
+    {"javac", "javac -J-javaagent:x a"},
+    {"pip install", "pip install -e x"},
 };
 
 static const struct {
@@ -146,6 +167,15 @@ static const struct {
     {"python3.11", "python3.11 run.py"},
     {"gcc-12", "gcc-12 -O2 a.c"},
     {"sha256sum", "sha256sum -c a"},
+    {"tar tf", "tar tf a"},
+    {"sqlite3", "sqlite3 a 'select 1'"},
+    {"awk", "awk -F, '$1 == 2' a"},
+    {"awk", "awk -v x=1 '{print x}' a"},
+    {"sed", "sed -n -- 5p a"},
+    {"git config", "git config user.name"},
+    {"git", "git add config"},
+    {"git merge", "git merge --squash a"},
+    {"git clone", "git clone -q a b"},
 };
 
 static void options_are_not_covered(void **state)
