@@ -382,13 +382,6 @@ bool broker_is_for(char *const *argv, size_t n)
     return !remote || !(strpbrk(remote, ":/") || remote[0] == '.');
 }
 
-bool broker_is_push(char *const *argv, size_t n)
-{
-    size_t at;
-    const struct broker_command *c = broker_find(&at, argv, n);
-    return c && c->kind == BROKER_PUSH;
-}
-
 bool broker_needs_person(const struct broker_act *act)
 {
     return act->kind == BROKER_PUSH || act->kind == BROKER_WRITE;

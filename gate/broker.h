@@ -51,8 +51,6 @@ void broker_act_release(struct broker_act *act);
  * glab that could only work with credentials. A git command that names a path or an address instead
  * of a remote is not. */
 bool broker_is_for(char *const *argv, size_t n);
-/* Whether it is a git push of any form that this table knows. */
-bool broker_is_push(char *const *argv, size_t n);
 /* Read it. ERR_REFUSED or ERR_USAGE with a sentence for the agent, which says what to do instead. */
 bool broker_read(struct broker_act *ret, char *const *argv, size_t n, struct err *err) WARN_UNUSED;
 /* True for what only a person lets happen, on every rung and with any rule. */
@@ -64,7 +62,7 @@ bool broker_is_branch(const char *name);
 
 bool broker_is_call(const struct call_request *r);
 /* A call whose commands may still meet the shim, which asks then: not one of the broker, nor one that the
- * shim itself makes (source `shim`: a push of another repository, or to a remote that is not the
+ * shim itself makes (source `shim`: a command of another repository, or of a remote that is not the
  * person's, which the real program would do). */
 bool broker_asks_later(const struct call_request *r);
 /* The act of a call of source `broker`. */

@@ -235,14 +235,13 @@ static int ask(const struct strv *words, char **argv, const char *gate)
     return status;
 }
 
-/* A push that the broker does not carry out publishes all the same, with what the box may have: it is
- * asked as the tool call that led here would be where there is no broker. */
+/* The tool call that led here passed because the broker asks. What the broker does not carry out is asked
+ * as that call would be where there is none: a push publishes all the same, with what the box may have, and
+ * the configuration of another repository names programs that a fetch runs. */
 static int run_other(const struct strv *words, char **argv, const char *gate)
 {
     struct err err = ERR_INIT;
     struct exchange_answer answer;
-    if (!broker_is_push(words->v, words->n))
-        return run_real(words->v[0], argv);
     AUTO_JSON json_t *request = json_object();
     json_t *args = json_object();
     AUTO_FREE char *cwd = getcwd(NULL, 0);

@@ -150,6 +150,27 @@ check_has 'denied, it does not run' '^first 1$' "$WORLD/forked"
 check_has 'the same again is answered the same' '^second 1$' "$WORLD/forked"
 check_has 'fetching from it is not asked' '^fetch 0$' "$WORLD/forked"
 
+# ---- what another repository's configuration runs is not let pass as the broker's business ----
+cat >"$WORLD/nested.sh" <<'NESTED'
+git init -q --bare sub; git -C sub config remote.origin.url .; git -C sub config remote.origin.uploadpack 'touch ../ran;'
+for command in "git -C sub fetch origin" "git -C sub ls-remote origin"; do
+    printf '{"tool":"Bash","args":{"command":"%s"}}' "$command" | headgate-hook; $command; echo "nested $?"; ls ran
+done
+NESTED
+start nested --ladder edits -- "$(cat "$WORLD/nested.sh")"
+for command in fetch ls-remote; do
+    until_true 60 has_pending || die "a $command of another repository is not asked: $(headgate logs "$attempt")"
+    check_equal "a $command of another repository is asked" "shim git -C sub $command origin" \
+        "$(call_of "$(pending)" '"\(.source) \(.args.command | join(" "))"')"
+    headgate gate deny "$(pending)" --reason 'not that' >/dev/null
+done
+done_as nested
+check_equal 'denied, it does not run' 2 "$(grep -c '^nested 1$' "$WORLD/nested")"
+check_lacks 'nor what it names' '^ran$' "$WORLD/nested"
+start control --ladder auto -- "$(cat "$WORLD/nested.sh")"
+done_as control
+check_has 'control: at auto it does' '^ran$' "$WORLD/control"
+
 # ---- the branch moved after it was asked ----
 start moved -- 'git commit -q --allow-empty -m one; git push origin HEAD:fix/moved; echo "status $?"'
 until_true 60 has_pending || die 'the push is not asked'
