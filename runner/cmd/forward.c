@@ -79,7 +79,7 @@ static bool forward(char **argv, struct err *err)
     AUTO_JSON json_t *attempt = NULL;
     AUTO_SYNC struct sync_conn conn = {.fd = -1};
     AUTO_BUF struct buf text = BUF_INIT;
-    int port;
+    int port = 0;
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 2, 2, err) ||
         !parse_port(&port, args.operands.v[1], err) || !client_open(&c, err) ||
         !client_attempt(&attempt, &c, args.operands.v[0], err))

@@ -75,6 +75,7 @@ static _Noreturn void run_driver(const struct rig *r, const char *mode)
 static _Noreturn void lead(const struct rig *r, const char *mode, int news_fd)
 {
     int status;
+    close(r->listen_fd); /* else a connection that nobody takes would outlive the peer */
     login_tty(r->slave);
     pid_t pid = fork();
     if (pid == 0)
