@@ -16,8 +16,14 @@
 #include <unistd.h>
 #include "runner/base/buf.h"
 #include "runner/base/mem.h"
+#include "runner/keep/procfs.h"
 
-enum { RESOLVE_LINKS_MAX = 40, RESOLVE_PATH_BYTES = 64 * 1024 };
+enum {
+    RESOLVE_LINKS_MAX = 40,
+    RESOLVE_PATH_BYTES = 64 * 1024,
+    STATUS_BYTES = 4096,
+    SELF_BYTES = 64,
+};
 
 static int open_of_caller(const struct exec_place *place, const char *what)
 {
@@ -101,6 +107,36 @@ static bool is_self(const char *name)
     return strcmp(name, "self") == 0 || strcmp(name, "thread-self") == 0;
 }
 
+/* The last number of a line of status, which is the one inside (NStgid, NSpid: proc(5)); 0: none. */
+static long number_inside(const char *status, const char *key)
+{
+    const char *line = strstr(status, key);
+    char last[64];
+    if (!line)
+        return 0;
+    line += strlen(key);
+    snprintf(last, sizeof last, "%.*s", (int)strcspn(line, "\n"), line);
+    const char *tab = strrchr(last, '\t');
+    return tab ? strtol(tab, NULL, 10) : 0;
+}
+
+/* What the link says to the caller. The keeper's own procfs has the same processes, but what lies above
+ * them there is the host. */
+static int self_of_caller(char ret[SELF_BYTES], const struct exec_place *place, const char *name)
+{
+    char status[STATUS_BYTES];
+    if (procfs_read(status, sizeof status, place->tid, "status") <= 0)
+        return ESRCH;
+    long process = number_inside(status, "\nNStgid:"), thread = number_inside(status, "\nNSpid:");
+    if (process <= 0 || thread <= 0)
+        return EACCES;
+    if (strcmp(name, "self") == 0)
+        snprintf(ret, SELF_BYTES, "%ld", process);
+    else
+        snprintf(ret, SELF_BYTES, "%ld/task/%ld", process, thread);
+    return 0;
+}
+
 /* A link of procfs that leads to an object and not to its text. */
 static bool is_magic(const char *name)
 {
@@ -114,11 +150,8 @@ static int walk_link(struct walk *w, int link, const char *name)
     if (++w->n_links > RESOLVE_LINKS_MAX)
         return ELOOP;
     if (is_proc(link) && is_self(name)) {
-        int own = open_of_caller(w->place, "");
-        if (own < 0)
-            return errno;
-        walk_to(w, own);
-        return 0;
+        int why = self_of_caller(text, w->place, name);
+        return why ? why : walk_text(w, text);
     }
     if (is_proc(link) && is_magic(name)) {
         int target = openat(w->at, name, O_PATH | O_CLOEXEC);

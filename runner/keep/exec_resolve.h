@@ -3,8 +3,8 @@
  *
  * Every process of a box has the box's root (chroot is refused), which is held open here. Symbolic
  * links are followed inside that root; `/proc/self`, `/dev/fd/N` and the like lead to the caller's
- * own objects. The answer is an object and no name: whatever races with it is found out when the
- * kernel has taken its own (exec_trace).
+ * own objects, and what is above them is the box's procfs. The answer is an object and no name:
+ * whatever races with it is found out when the kernel has taken its own (exec_trace).
  */
 #ifndef KEEP_EXEC_RESOLVE_H
 #define KEEP_EXEC_RESOLVE_H

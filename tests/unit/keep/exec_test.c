@@ -223,6 +223,29 @@ static void scripts_run_as_without_a_gate(void **state)
     world_done(&w);
 }
 
+/* Above /proc/self is the box: its programs are found there, and a folder of this host, which is absent in
+ * the box, has the errno of what is absent (EACCES would tell that it exists). */
+static void what_is_above_proc_self_is_of_the_box(void **state)
+{
+    (void)state;
+    struct world w;
+    gate(&w,
+         "/w/host; echo host $?; /proc/self/../../t/exec_good; echo self $?; "
+         "/proc/thread-self/../../../../t/exec_good; echo thread $?; "
+         "/proc/self/task/../root/t/exec_good; echo root $?",
+         "watch");
+    AUTO_FREE char *link = fs_join(w.dir, "w/host");
+    AUTO_FREE char *target = xasprintf("/proc/self/../..%s", w.attempt);
+    assert_int_equal(symlink(target, link), 0);
+    world_start(&w);
+    world_expect_exit(&w, 0, "exit");
+    world_expect_in_log(&w, "host 127\n");
+    world_expect_in_log(&w, "self 0\n");
+    world_expect_in_log(&w, "thread 0\n");
+    world_expect_in_log(&w, "root 0\n");
+    world_done(&w);
+}
+
 static void programs_are_counted_and_denials_recorded(void **state)
 {
     (void)state;
@@ -429,6 +452,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         world_test(programs_are_counted_and_denials_recorded),
         world_test(scripts_run_as_without_a_gate),
+        world_test(what_is_above_proc_self_is_of_the_box),
         world_test(callers_of_every_kind_are_decided),
         world_test(programs_are_judged_by_what_they_are),
         world_test(a_program_that_cannot_be_read_is_refused),
