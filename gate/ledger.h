@@ -161,10 +161,12 @@ void ledger_log_hash(char ret[DIGEST_HEX_SIZE], const char *prev, int64_t seq, i
  * to export ("" of an empty log). */
 bool ledger_verify(int64_t *ret_rows, int64_t *ret_bad_seq, struct buf *ret_why,
                    char ret_tail[DIGEST_HEX_SIZE], struct db *db, struct err *err) WARN_UNUSED;
-/* The same of the calls, once the log is whole: each must ask what its rows have the digest of, and be
- * in the state that its newest row tells. *ret_bad_seq 0: they are; else the newest row of the first
- * that is not. No transaction may be open. */
-bool ledger_verify_calls(int64_t *ret_bad_seq, struct buf *ret_why, struct db *db,
+/* The same of what is stored beside the log, once the log is whole: each call must ask what its rows have
+ * the digest of, and be in the state and decided as its newest row tells; each rule must be in force, or
+ * removed, with the text and scope of its newest row; a grant that is left has a row. *ret_bad_seq 0: all
+ * is so; else the newest row of the first that is not, or the row behind the last where none is about it.
+ * No transaction may be open. */
+bool ledger_verify_store(int64_t *ret_bad_seq, struct buf *ret_why, struct db *db,
                          struct err *err) WARN_UNUSED;
 
 #endif

@@ -143,7 +143,7 @@ static void verify_work(void *arg)
     AUTO_DB struct db *db = NULL;
     v->ok = db_open(&db, v->path, DB_READ_ONLY, &v->err) &&
             ledger_verify(&v->rows, &v->bad_seq, &v->why, v->tail, db, &v->err) &&
-            (v->bad_seq != 0 || ledger_verify_calls(&v->bad_seq, &v->why, db, &v->err));
+            (v->bad_seq != 0 || ledger_verify_store(&v->bad_seq, &v->why, db, &v->err));
 }
 
 static void verify_done(void *arg)

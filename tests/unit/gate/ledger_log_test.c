@@ -173,6 +173,12 @@ static void finds_changed_calls(void **state)
         {"INSERT INTO call(attempt, local, state, request, action, digest, asked_ms)"
          " SELECT attempt, 99, state, request, action, digest, asked_ms FROM call WHERE id = 1",
          4, "no row is about call c3"},
+        {"UPDATE call SET decided_by = 'bob' WHERE id = 1", 3, "decided otherwise"},
+        {"UPDATE call SET reason = 'yes' WHERE id = 1", 3, "decided otherwise"},
+        {"UPDATE call SET why = 'policy' WHERE id = 1", 3, "decided otherwise"},
+        {"INSERT INTO grant_once(attempt, action, call, made_by, made_ms)"
+         " SELECT attempt, action, id, 'ann', 1 FROM call WHERE id = 1",
+         4, "no row made the grant of call c1"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -190,12 +196,76 @@ static void finds_changed_calls(void **state)
         ledger_call_release(&call);
         if (i > 0 && !db_exec(s->db, cases[i].sql, &err))
             fail_msg("%s", err.text);
-        assert_true(ledger_verify_calls(&bad, &why, s->db, &err));
+        assert_true(ledger_verify_store(&bad, &why, s->db, &err));
         assert_int_equal(bad, cases[i].bad);
         if (!strstr(why.ptr, cases[i].word))
             fail_msg("[%s], not [%s]", why.ptr, cases[i].word);
         store_tear_down(&own);
     }
+}
+
+static int64_t add_rule(struct db *db, const char *text)
+{
+    AUTO_RULE struct rule rule = RULE_INIT;
+    const struct ledger_origin origin = {.by = "ann", .at_ms = 1000};
+    int64_t id = 0;
+    assert_true(rule_parse(&rule, text, &err));
+    assert_true(ledger_rule_add(&id, db, &rule, &origin, &err));
+    return id;
+}
+
+static void finds_changed_rules(void **state)
+{
+    static const struct {
+        const char *sql;
+        int64_t bad;
+        const char *word;
+    } cases[] = {
+        {"UPDATE rule SET uses = 9, last_used_ms = 5", 0, ""},
+        {"UPDATE rule SET text = 'allow command rm' WHERE id = 1", 1, "rule r1, which it is about, says"},
+        {"UPDATE rule SET scope = 0, scope_value = '' WHERE id = 2", 2, "says something else"},
+        {"UPDATE rule SET scope_value = '4' WHERE id = 2", 2, "says something else"},
+        {"UPDATE rule SET removed_ms = 5 WHERE id = 1", 1, "not in force any more"},
+        {"DELETE FROM rule WHERE id = 1", 1, "not in force any more"},
+        {"UPDATE rule SET removed_ms = NULL WHERE id = 3", 4, "the log says was removed"},
+        {"INSERT INTO rule(text, scope, scope_value, made_by, made_ms) VALUES('allow tool Bash', 0, '', 'ann', 1)",
+         5, "no row made rule r4"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        void *own;
+        store_set_up(&own);
+        struct store *s = own;
+        int64_t bad = -1;
+        AUTO_BUF struct buf why = BUF_INIT;
+        assert_int_equal(add_rule(s->db, "deny command rm"), 1);
+        assert_int_equal(add_rule(s->db, "allow command ls in run 3"), 2);
+        assert_int_equal(add_rule(s->db, "allow command make"), 3);
+        assert_true(ledger_rule_rm(s->db, 3, "ann", 2000, &err));
+        if (!db_exec(s->db, cases[i].sql, &err))
+            fail_msg("%s", err.text);
+        assert_true(ledger_verify_store(&bad, &why, s->db, &err));
+        assert_int_equal(bad, cases[i].bad);
+        if (!strstr(why.ptr, cases[i].word))
+            fail_msg("[%s], not [%s]", why.ptr, cases[i].word);
+        store_tear_down(&own);
+    }
+}
+
+/* A grant that a person made has its row. */
+static void a_grant_is_no_tampering(void **state)
+{
+    struct store *s = *state;
+    int64_t bad = -1, id = store_ask(s->db, "3.1", 1, "make");
+    enum ledger_outcome outcome;
+    struct ledger_call call;
+    AUTO_BUF struct buf why = BUF_INIT;
+    assert_true(ledger_orphan_all(s->db, "3.1", 3000, &err));
+    assert_true(ledger_decide(&outcome, &call, s->db, id, NULL, true, "", "ann", "person", true, 5000, &err));
+    ledger_call_release(&call);
+    assert_int_equal(outcome, LEDGER_GRANTED);
+    assert_true(ledger_verify_store(&bad, &why, s->db, &err));
+    assert_int_equal(bad, 0);
 }
 
 /* Pages of an export are bounded by their bytes, and nothing is lost between them. */
@@ -238,6 +308,8 @@ int main(void)
         LEDGER_TEST(exports_in_pages),
         cmocka_unit_test(finds_tampering),
         cmocka_unit_test(finds_changed_calls),
+        cmocka_unit_test(finds_changed_rules),
+        LEDGER_TEST(a_grant_is_no_tampering),
         LEDGER_TEST(a_cut_tail_shows_against_the_anchor),
         LEDGER_TEST(what_was_told_of_an_attempt_is_found),
     };
