@@ -31,7 +31,7 @@ turns() {
 } >"$WORLD/script.json"
 start_model
 for agent in claude codex gemini opencode; do
-    headgate run --agent $agent --service "$port" --ladder auto --detach "@@$agent@@ go" >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
+    headgate run --agent $agent --service "$port" --detach "@@$agent@@ go" >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
 done
 n=0
 for agent in claude codex gemini opencode; do
@@ -40,7 +40,7 @@ for agent in claude codex gemini opencode; do
     check_equal "$agent: outcome" ok "$(outcome_of $n.1)"
     check_equal "$agent: its commit alone" "$agent" "$(git log --format=%s "main..headgate/$n/1")"
 done
-check_equal 'nobody was asked' 0 "$(headgate gate ls --all --json | jq '[.calls[] | select(.why == "person" or .state == "pending")] | length')"
+check_equal 'on the default rung nobody is asked' 0 "$(headgate gate ls --all --json | jq '[.calls[] | select(.why == "person" or .state == "pending")] | length')"
 check_status 0 'all four are merged' headgate merge --reviewed 1.1 2.1 3.1 4.1
 check_equal 'their work' 'claude.txt codex.txt gemini.txt opencode.txt' "$(echo *.txt)"
 
