@@ -102,11 +102,12 @@ static void say_policy(struct judgement *ret, enum exec_policy policy, enum exec
 }
 
 void exec_judge(struct judgement *ret, const struct policy *p, enum exec_policy policy,
-                const char *agent, const struct strv *names, enum exec_standing standing)
+                const char *agent, const struct strv *names, const struct strv *sure,
+                enum exec_standing standing)
 {
     const struct rule *deny = find_rule(p, RULE_DENY, agent, names);
     const struct rule *ask = find_rule(p, RULE_ASK, agent, names);
-    const struct rule *allow = find_rule(p, RULE_ALLOW, agent, names);
+    const struct rule *allow = find_rule(p, RULE_ALLOW, agent, sure);
     const char *floor = find_floor(names);
     if (deny)
         say_rule(ret, VERDICT_DENY, deny);

@@ -33,9 +33,11 @@ enum exec_standing {
     EXEC_CALLED, /* by itself, what an approved call comes to (exec_form.h) */
 };
 
-/* names: every name of every program that the exec would start (found, called, interpreters). */
+/* names: every name of every program that the exec would start (found, called, interpreters). sure: those
+ * of them that nobody in the box can have lent to another program; only they are allowed by a rule. */
 void exec_judge(struct judgement *ret, const struct policy *p, enum exec_policy policy,
-                const char *agent, const struct strv *names, enum exec_standing standing);
+                const char *agent, const struct strv *names, const struct strv *sure,
+                enum exec_standing standing);
 /* The programs that no exec starts unless a rule allows it, static, *ret_n of them, and why: the rest of
  * a sentence that begins with the program. */
 const char *const *exec_floor(size_t *ret_n, const char **ret_why);

@@ -1,10 +1,8 @@
 #include "runner/keep/exec_call.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include "gate/broker.h"
 #include "gate/exec_form.h"
 #include "gate/tool.h"
@@ -77,14 +75,10 @@ void exec_calls_give_back(struct exec_calls *c, int64_t number)
 }
 
 /* What nobody in the box can have made: the name as it was called, and the file behind it. */
-static bool is_of_system(const struct exec_place *place, const struct exec_args *args,
-                                     const struct exec_image *image)
+static bool is_of_system(const struct exec_args *args, const struct exec_image *image)
 {
-    struct statvfs fs;
-    if (strcmp(args->path, "/proc/self/exe") == 0) /* a link of the kernel's, that nobody turns */
-        return image->is_fixed;
-    AUTO_FD int name = exec_resolve(place, args->path, AT_SYMLINK_NOFOLLOW);
-    return image->is_fixed && name >= 0 && fstatvfs(name, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+    bool is_own = strcmp(args->path, "/proc/self/exe") == 0; /* a link of the kernel's, that nobody turns */
+    return is_own ? image->is_fixed : image->is_fixed_name;
 }
 
 /*
@@ -94,7 +88,7 @@ static bool is_of_system(const struct exec_place *place, const struct exec_args 
 static bool is_program_of(const struct strv *form, const struct exec_args *args,
                           const struct exec_image *image, bool is_system)
 {
-    const char *want = form->v[0], *found = image->names.v[0], *word = args->argv.ptr;
+    const char *want = form->v[0], *found = image->names.all.v[0], *word = args->argv.ptr;
     if (strcmp(want, "%w") == 0)
         return strchr(word, '/') ? strcmp(word, args->path) == 0
                                  : is_system && strcmp(word, fs_basename(args->path)) == 0;
@@ -143,7 +137,7 @@ enum exec_standing exec_calls_stand(const struct exec_calls *c, const struct exe
                                     const char *cwd, int64_t *ret_number)
 {
     int64_t now_ms = clock_mono_ms();
-    bool is_system = is_of_system(place, args, image);
+    bool is_system = is_of_system(args, image);
     for (size_t i = 0; i < EXEC_CALLS; i++) {
         const struct exec_call *e = &c->all[(c->next + i) % EXEC_CALLS]; /* the oldest first */
         if (e->number && !e->is_taken && now_ms - e->approved_ms < EXEC_CALL_FRESH_MS &&
@@ -158,9 +152,9 @@ enum exec_standing exec_calls_stand(const struct exec_calls *c, const struct exe
     return EXEC_OWN;
 }
 
-bool exec_calls_is_agent(const struct exec_calls *c, const struct exec_place *place,
-                         const struct exec_args *args, const struct exec_image *image)
+bool exec_calls_is_agent(const struct exec_calls *c, const struct exec_args *args,
+                         const struct exec_image *image)
 {
     return c->config->exec_selves.n > 0 &&
-           find_form(&c->config->exec_selves, args, image, is_of_system(place, args, image), NULL);
+           find_form(&c->config->exec_selves, args, image, is_of_system(args, image), NULL);
 }

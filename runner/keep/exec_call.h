@@ -43,8 +43,8 @@ enum exec_standing exec_calls_stand(const struct exec_calls *c, const struct exe
                                     const struct exec_args *args, const struct exec_image *image,
                                     const char *cwd, int64_t *ret_number);
 /* Whether the program that the agent starts is the agent as well (keep.json's `selves`). */
-bool exec_calls_is_agent(const struct exec_calls *c, const struct exec_place *place,
-                         const struct exec_args *args, const struct exec_image *image);
+bool exec_calls_is_agent(const struct exec_calls *c, const struct exec_args *args,
+                         const struct exec_image *image);
 void exec_calls_take(struct exec_calls *c, int64_t number);
 void exec_calls_give_back(struct exec_calls *c, int64_t number);
 /* NULL: not known any more. */

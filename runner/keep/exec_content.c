@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "runner/keep/exec_names.h"
 
 static const int64_t max_bytes = (int64_t)1 << 30;
 
@@ -21,8 +21,7 @@ void exec_content_release(struct exec_content *c)
 
 void exec_content_add(struct exec_content *c, int fd)
 {
-    struct statvfs fs;
-    if (c->n == EXEC_CONTENT_FILES || (fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY)))
+    if (c->n == EXEC_CONTENT_FILES || exec_is_fixed(fd))
         return;
     int held = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (held >= 0)

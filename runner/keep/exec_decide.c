@@ -43,7 +43,7 @@ static int look_at(struct look *k, struct exec_gate *g)
     const struct exec_notice *n = &k->notice;
     if (!open_root(g, n->tid))
         return EACCES;
-    const struct exec_place place = {g->root_fd, n->tid, n->dirfd, &g->heads};
+    const struct exec_place place = {g->root_fd, n->tid, n->dirfd, &g->heads, g->config->path};
     int why = exec_args_read(&k->args, n->tid, n->path, n->argv);
     if (!why)
         why = exec_image_of(&k->image, &place, &k->args, n->flags);
@@ -90,7 +90,7 @@ static void ask(struct exec_gate *g, struct look *k, const struct judgement *j)
     int why = exec_content_identify(&k->image.content);
     if (why) {
         records_note(g->records, "%s was not started: it cannot be identified by its content (%s)",
-                     k->image.names.v[0], strerror(why));
+                     k->image.names.all.v[0], strerror(why));
         exec_gate_refuse(g, &k->notice, why);
         return;
     }
@@ -111,7 +111,6 @@ bool exec_gate_looks_at_origin(const struct exec_gate *g)
 
 static void find_standing(struct exec_gate *g, struct look *k)
 {
-    const struct exec_place place = {g->root_fd, k->notice.tid, k->notice.dirfd, &g->heads};
     if (!exec_gate_looks_at_origin(g))
         return;
     exec_origin_of(&k->origin, &g->family, k->notice.tid);
@@ -119,9 +118,11 @@ static void find_standing(struct exec_gate *g, struct look *k)
     if (!k->origin.is_own)
         return;
     k->standing = EXEC_OWN;
-    k->image.is_agent = exec_calls_is_agent(&g->calls, &place, &k->args, &k->image);
+    k->image.is_agent = exec_calls_is_agent(&g->calls, &k->args, &k->image);
     if (g->config->exec != EXEC_MATCH)
         return;
+    const struct exec_place place = {g->root_fd, k->notice.tid, k->notice.dirfd, &g->heads,
+                                     g->config->path};
     read_cwd(k);
     k->standing =
         exec_calls_stand(&g->calls, &place, &k->args, &k->image, k->cwd, &k->image.call);
@@ -137,17 +138,18 @@ static bool is_as_the_rule_met_it(struct exec_gate *g, struct look *k, const str
     if (j->verdict != VERDICT_ALLOW || !j->rule || content->n == 0 || k->standing == EXEC_BELOW)
         return true;
     return exec_content_identify(content) == 0 &&
-           exec_pins_hold(&g->pins, j->rule, k->image.names.v[0], content->digest);
+           exec_pins_hold(&g->pins, j->rule, k->image.names.all.v[0], content->digest);
 }
 
 static void judge_names(struct judgement *ret, struct exec_gate *g, struct look *k)
 {
     const struct policy none = POLICY_INIT;
     const struct keep_config *c = g->config;
-    exec_judge(ret, g->rules, c->exec, c->agent, &k->image.names, k->standing);
+    const struct exec_names *names = &k->image.names;
+    exec_judge(ret, g->rules, c->exec, c->agent, &names->all, &names->sure, k->standing);
     if (is_as_the_rule_met_it(g, k, ret))
         return;
-    exec_judge(ret, &none, c->exec, c->agent, &k->image.names, k->standing);
+    exec_judge(ret, &none, c->exec, c->agent, &names->all, &names->sure, k->standing);
     if (ret->verdict == VERDICT_ASK)
         snprintf(ret->reason, sizeof ret->reason,
                  "it has changed since a rule first let it pass by its name");

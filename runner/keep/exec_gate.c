@@ -48,7 +48,7 @@ void exec_gate_refuse(struct exec_gate *g, const struct exec_notice *n, int why)
 static void log_program(struct exec_gate *g, const struct exec_image *image, pid_t pid,
                         bool has_begun)
 {
-    if (!exec_log_add(&g->log, image->names.v[0]))
+    if (!exec_log_add(&g->log, image->names.all.v[0]))
         return;
     json_t *who = exec_who(g, g->family.init_pid, pid);
     if (has_begun)
@@ -97,7 +97,7 @@ static void go_on_traced(struct exec_gate *g, const struct exec_notice *n,
         return;
     }
     if (exec_gate_may_note(g))
-        records_note(g->records, "%s was not started: %s", image->names.v[0],
+        records_note(g->records, "%s was not started: %s", image->names.all.v[0],
                      is_traced(n->tid) ? "a debugger in the box holds the process, so the gate "
                                          "cannot verify it (gate.debugger=true allows that)"
                                        : strerror(why));
@@ -160,7 +160,7 @@ static void wait_allow(void *arg, const struct exec_notice *n, struct exec_image
         return;
     }
     records_note(g->records, "%s was changed while you decided, and was not started",
-                 image->names.v[0]);
+                 image->names.all.v[0]);
     exec_gate_refuse(g, n, EACCES);
 }
 
@@ -251,7 +251,7 @@ static void on_raced(struct exec_gate *g, const struct exec_image *image)
         records_note(g->records,
                      "an exec of %s was killed: by the time it began it was another program or had "
                      "other arguments",
-                     image->names.n ? image->names.v[0] : "an unknown program");
+                     image->names.all.n ? image->names.all.v[0] : "an unknown program");
 }
 
 /* Those that were put off, once an exec of somebody is over. */

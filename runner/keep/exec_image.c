@@ -29,7 +29,7 @@ struct chase {
 
 void exec_image_release(struct exec_image *image)
 {
-    strv_release(&image->names);
+    exec_names_release(&image->names);
     exec_content_release(&image->content);
     *image = (struct exec_image)EXEC_IMAGE_INIT;
 }
@@ -39,15 +39,6 @@ static void chase_done(struct chase *c)
     exec_image_release(&c->image);
     buf_release(&c->argv);
     auto_free_(&c->name);
-}
-
-/* The file's path as the box has it; what is deleted or in memory says so. */
-static void add_found_name(struct strv *names, int fd)
-{
-    char link[64], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t len = readlink(link, path, sizeof path);
-    strv_push_n(names, len > 0 ? path : "?", len > 0 ? (size_t)len : 1);
 }
 
 /* The first bytes; what is behind a short file's end is zero, as in the kernel's buffer. */
@@ -186,11 +177,9 @@ static void add_loaded(struct chase *c, const struct exec_place *place)
     if (word >= end)
         return;
     AUTO_FD int fd = exec_resolve(place, word, 0);
-    if (fd >= 0) {
-        add_found_name(&c->image.names, fd);
+    if (fd >= 0)
         exec_content_add(&c->image.content, fd);
-    }
-    strv_push(&c->image.names, word);
+    exec_names_loaded(&c->image.names, word, fd);
 }
 
 static void settle(struct chase *c, const struct stat *st)
@@ -223,10 +212,9 @@ static int follow(struct chase *c, const struct exec_place *place, int fd, char 
     if (!S_ISREG(st.st_mode))
         return EACCES;
     exec_content_add(&c->image.content, fd);
-    if (c->image.names.n == 0)
+    if (c->image.names.all.n == 0)
         c->image.is_fixed = c->image.content.n == 0;
-    add_found_name(&c->image.names, fd);
-    const char *found = c->image.names.v[c->image.names.n - 1];
+    const char *found = exec_names_found(&c->image.names, place, fd);
     if (is_known_binary(place->heads, &st)) {
         settle_binary(c, place, &st, found);
         return 0;
@@ -257,7 +245,8 @@ int exec_image_of(struct exec_image *ret, const struct exec_place *place,
 {
     __attribute__((cleanup(chase_done))) struct chase c = {.image = EXEC_IMAGE_INIT,
                                                            .argv = BUF_INIT};
-    const struct exec_place from_cwd = {place->root_fd, place->tid, AT_FDCWD, place->heads};
+    const struct exec_place from_cwd = {place->root_fd, place->tid, AT_FDCWD, place->heads,
+                                        place->path};
     AUTO_FD int fd = exec_resolve(place, args->path, flags);
     if (fd < 0)
         return errno;
@@ -271,14 +260,14 @@ int exec_image_of(struct exec_image *ret, const struct exec_place *place,
         if (why)
             return why;
         if (depth == 0 && args->path[0])
-            strv_push(&c.image.names, args->path);
+            c.image.is_fixed_name = exec_names_told(&c.image.names, place, args->path, fd);
         if (!next)
             break;
-        strv_push(&c.image.names, next);
         auto_fd_(&fd);
         fd = exec_resolve(&from_cwd, next, 0);
         if (fd < 0)
             return errno;
+        exec_names_told(&c.image.names, &from_cwd, next, fd);
     }
     *ret = c.image;
     c.image = (struct exec_image)EXEC_IMAGE_INIT;

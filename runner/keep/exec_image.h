@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <time.h>
 #include "runner/base/digest.h"
-#include "runner/base/strv.h"
 #include "runner/keep/exec_args.h"
 #include "runner/keep/exec_content.h"
+#include "runner/keep/exec_names.h"
 #include "runner/keep/exec_resolve.h"
 
 /* Files that were seen to be native binaries, while they do not change; zeroes: none yet. Most execs are of
@@ -30,11 +30,12 @@ struct exec_heads {
 
 struct exec_image {
     /* Programs by name: as found, as called, then interpreters or what the loader loads. */
-    struct strv names;
+    struct exec_names names;
     bool is_runnable; /* false: no native binary at the end of it; the kernel is to refuse it */
     dev_t dev;
     ino_t ino;         /* of the executable at the end */
-    bool is_fixed;     /* the file that was called is on a mount that the box cannot write */
+    bool is_fixed;     /* the file that was called is on a mount that the box cannot write, */
+    bool is_fixed_name; /* and so is what its name leads through in the end */
     struct exec_content content; /* of what of it the box can write */
     int64_t call;      /* whoever decides: the call behind it, 0: none known; */
     bool is_carrying;  /* it is the one that carries the call out */
@@ -42,9 +43,9 @@ struct exec_image {
     size_t args_bytes; /* of all arguments, each with its NUL, and their digest */
     char args_digest[DIGEST_HEX_SIZE];
 };
-#define EXEC_IMAGE_INIT    \
-    {                      \
-        .names = STRV_INIT \
+#define EXEC_IMAGE_INIT          \
+    {                            \
+        .names = EXEC_NAMES_INIT \
     }
 #define AUTO_EXEC_IMAGE __attribute__((cleanup(exec_image_release)))
 void exec_image_release(struct exec_image *image);

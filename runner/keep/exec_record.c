@@ -41,7 +41,7 @@ void exec_record_make(struct exec_record *ret, const struct keep_config *config,
 {
     bool is_cut;
     json_t *members = json_object();
-    jx_set_str(members, "program", image->names.n ? image->names.v[0] : args->path);
+    jx_set_str(members, "program", image->names.all.n ? image->names.all.v[0] : args->path);
     jx_set(members, "argv", argv_json(args, &is_cut));
     if (is_cut)
         jx_set_str(members, "argv_digest", image->args_digest);

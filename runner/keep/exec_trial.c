@@ -139,8 +139,8 @@ static void change(struct trial *t, const struct exec_notice *n)
 
 static bool is_refused(const struct trial *t, const struct exec_image *image)
 {
-    for (size_t i = 0; t->what->refused && i < image->names.n; i++)
-        if (strcmp(fs_basename(image->names.v[i]), t->what->refused) == 0)
+    for (size_t i = 0; t->what->refused && i < image->names.all.n; i++)
+        if (strcmp(fs_basename(image->names.all.v[i]), t->what->refused) == 0)
             return true;
     return false;
 }
@@ -153,7 +153,7 @@ static int look_at(struct exec_args *args, struct exec_image *image, struct tria
         snprintf(root, sizeof root, "/proc/%d/root", (int)n->tid);
         t->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     }
-    const struct exec_place place = {t->root_fd, n->tid, n->dirfd, NULL};
+    const struct exec_place place = {t->root_fd, n->tid, n->dirfd, NULL, NULL};
     int why = exec_args_read(args, n->tid, n->path, n->argv);
     return why ? why : exec_image_of(image, &place, args, n->flags);
 }

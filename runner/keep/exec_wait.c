@@ -59,7 +59,7 @@ static void tell_expired(struct exec_wait *w, const struct exec_waiting *e)
     records_note(w->records,
                  "%s was not started: nobody decided %s within %s; once it is approved it may be "
                  "tried again",
-                 e->image.names.v[0], e->name ? e->name : "this call", time.ptr);
+                 e->image.names.all.v[0], e->name ? e->name : "this call", time.ptr);
 }
 
 /* Callers that were killed, deadlines that passed. From the last on, as each may be taken out. */

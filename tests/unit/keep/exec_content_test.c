@@ -93,6 +93,52 @@ static void a_rule_means_the_file_that_it_met(void **state)
     world_done(&w);
 }
 
+/* A rule allows a program, and not what the box calls by its name: another program of the system behind a
+ * link, as an interpreter too, a file of its own, what the loader is told to load. */
+static void a_lent_name_is_asked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *program;
+    } cases[] = {
+        {"cp -s /t/exec_evil id; ./id", "/t/exec_evil"},
+        {"cp /t/exec_evil id; ./id", "/w/id"},
+        {"cp -s /t/exec_evil id; cp /t/exec_good s; echo '#!/w/id' >s; ./s", "/w/s"},
+#if defined(__x86_64__)
+        {"/lib64/ld-linux-x86-64.so.2 /usr/bin/id", NULL},
+#endif
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct world w;
+        AUTO_FREE char *script = xasprintf("%s; echo status $?", cases[i].script);
+        gate(&w, script, "allow exec id");
+        AUTO_JSON json_t *asked = world_record(&w, "asked");
+        if (cases[i].program)
+            assert_string_equal(jx_str(args_of(asked), "program", ""), cases[i].program);
+        decide(&w, asked, "deny");
+        world_expect_exit(&w, 0, "exit");
+        world_expect_in_log(&w, "status 126\n");
+        world_done(&w);
+    }
+}
+
+/* However it is reached, and by the names that the system itself gives it. */
+static void a_program_of_the_system_keeps_its_names(void **state)
+{
+    (void)state;
+    struct world w;
+    gate(&w, "cp -s /usr/bin/sh mine; /usr/bin/sh -c 'echo one'; /bin/sh -c 'echo two'; sh -c 'echo three'; "
+             "cp -s /usr/bin/cp dup; ./dup /t/exec_good tool; ./tool; echo status $?",
+         "allow exec sh");
+    AUTO_JSON json_t *asked = world_record(&w, "asked");
+    assert_string_equal(jx_str(args_of(asked), "program", ""), "/w/tool");
+    decide(&w, asked, "deny");
+    world_expect_exit(&w, 0, "exit");
+    world_expect_in_log(&w, "one\ntwo\nthree\n");
+    world_expect_in_log(&w, "status 126\n");
+    world_done(&w);
+}
+
 /* The script, not its interpreter; and what is changed while a person looks does not start. */
 static void a_script_that_changes_while_it_waits_does_not_start(void **state)
 {
@@ -137,6 +183,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         world_test(a_changed_file_is_asked_again),
         world_test(a_rule_means_the_file_that_it_met),
+        world_test(a_lent_name_is_asked),
+        world_test(a_program_of_the_system_keeps_its_names),
         world_test(a_script_that_changes_while_it_waits_does_not_start),
         world_test(what_the_box_cannot_write_has_its_name_alone),
     };
