@@ -273,6 +273,14 @@ static bool apply_freeze(struct launch *l, const struct plan_step *step, struct 
     return freeze_apply(plan_text(step, 0), err);
 }
 
+/* The names of the person's keys: /proc/keys knows users and no namespaces. */
+static bool cover_keys(const char *proc, struct err *err)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/keys", proc);
+    return mask_apply(path, err);
+}
+
 /* Attached here, and protected: parts of procfs that change the machine rather than the process.
  * Written before this: user.max_*. */
 static bool apply_proc(struct launch *l, const struct plan_step *step, struct err *err)
@@ -294,7 +302,7 @@ static bool apply_proc(struct launch *l, const struct plan_step *step, struct er
         if (mount(NULL, path, NULL, flags | MS_REMOUNT | MS_RDONLY, NULL) != 0)
             return err_sys(err, errno, "cannot make %s read-only", path);
     }
-    return true;
+    return !launch_has(l, LAYER_MOUNT) || cover_keys(plan_text(step, 0), err);
 }
 
 static bool (*const apply[PLAN_KIND_COUNT])(struct launch *, const struct plan_step *,
