@@ -50,9 +50,13 @@ void profile_mask_secrets(struct box_spec *spec, const char *person_home);
  * wants writable. */
 void profile_keep_settings(struct box_spec *spec, const char *tree, const char *host,
                            const char *subdir, const struct strv *lifted);
-/* The same, and .git, for each folder that a bind from `first` on shows writable at its own place: a
- * host's git runs what the configuration in it says. What another bind shows writable is lifted. */
+/* The same, .git, and the .git of each submodule that .gitmodules names, for each folder that a bind
+ * from `first` on shows writable at its own place: a host's git runs what the configuration in them
+ * says. A submodule's folder without .git stays as it is. What another bind shows writable is lifted. */
 void profile_keep_shown(struct box_spec *spec, size_t first);
+/* Append the paths of .git and of settings that are at the top of a folder of the host now and are
+ * not among those that are known. Reads the host. */
+void profile_list_made(struct strv *out, const char *folder, const struct strv *known);
 /* A path in a folder of work, relative to it, that profile_keep_settings keeps, or a part of such, or
  * what holds it. */
 bool profile_is_setting(const char *path);

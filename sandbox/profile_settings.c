@@ -8,6 +8,7 @@
  * see to that) and is on the review list. Hooks that tools write at every installation (.husky) are
  * on the review list alone.
  */
+#include <fcntl.h>
 #include <string.h>
 
 #include "runner/base/fs.h"
@@ -90,6 +91,84 @@ void profile_keep_settings(struct box_spec *spec, const char *tree, const char *
     }
 }
 
+static void freeze(struct box_spec *spec, const char *path, const struct strv *lifted)
+{
+    if (!strv_has(lifted, path))
+        strv_push(&spec->frozen, path);
+}
+
+/* The value of a line `path = VALUE` of a .gitmodules; NULL: another line, or it leads elsewhere. */
+static char *submodule_path(const char *line)
+{
+    const char *value = line + strspn(line, " \t");
+    if (strncmp(value, "path", 4) != 0)
+        return NULL;
+    value += 4 + strspn(value + 4, " \t");
+    if (*value++ != '=')
+        return NULL;
+    value += strspn(value, " \t\"");
+    size_t len = strcspn(value, "\"\r\n");
+    while (len > 0 && strchr(" \t/", value[len - 1]))
+        len--;
+    AUTO_FREE char *path = xstrndup(value, len);
+    bool leads_out = !len || *path == '/' || strcmp(path, "..") == 0 ||
+                     strncmp(path, "../", 3) == 0 || strstr(path, "/../");
+    return leads_out ? NULL : steal_ptr(&path);
+}
+
+static void keep_submodules(struct box_spec *spec, const char *host, const char *inside,
+                            const struct strv *lifted, unsigned depth);
+
+/* A `git status` in the repository above runs git in it. One that has no .git yet is kept whole,
+ * since the box would make one. */
+static void keep_submodule(struct box_spec *spec, const char *host, const char *inside,
+                           const struct strv *lifted, unsigned depth)
+{
+    AUTO_FREE char *git = fs_join(host, ".git");
+    AUTO_FREE char *git_inside = fs_join(inside, ".git");
+    bool is_lifted_whole = strv_has(lifted, inside);
+    if (fs_exists(git)) {
+        freeze(spec, git_inside, lifted);
+        keep_submodules(spec, host, inside, lifted, depth + 1);
+    } else if (fs_exists(host) && !is_lifted_whole) {
+        strv_push(&spec->frozen, inside);
+    }
+}
+
+/* Those that .gitmodules names, which is kept too: the next box reads it again. */
+static void keep_submodules(struct box_spec *spec, const char *host, const char *inside,
+                            const struct strv *lifted, unsigned depth)
+{
+    enum { DEPTH = 4, LIST_BYTES = 256 << 10 };
+    struct err ignored = ERR_INIT;
+    AUTO_FREE char *list = fs_join(host, ".gitmodules");
+    AUTO_FREE char *list_inside = fs_join(inside, ".gitmodules");
+    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_STRV struct strv lines = STRV_INIT;
+    if (depth > DEPTH || !fs_exists(list) || !fs_read_file(&text, AT_FDCWD, list, LIST_BYTES, &ignored))
+        return;
+    freeze(spec, list_inside, lifted);
+    strv_split(&lines, text.ptr, '\n', false);
+    for (size_t i = 0; i < lines.n; i++) {
+        AUTO_FREE char *path = submodule_path(lines.v[i]);
+        AUTO_FREE char *sub = path ? fs_join(host, path) : NULL;
+        AUTO_FREE char *sub_inside = path ? fs_join(inside, path) : NULL;
+        if (path)
+            keep_submodule(spec, sub, sub_inside, lifted, depth);
+    }
+}
+
+static void keep_repository(struct box_spec *spec, const struct box_bind *bind,
+                            const struct strv *lifted)
+{
+    AUTO_FREE char *git = fs_join(bind->host, ".git");
+    AUTO_FREE char *inside = fs_join(bind->inside, ".git");
+    if (!fs_exists(git))
+        return;
+    freeze(spec, inside, lifted);
+    keep_submodules(spec, bind->host, bind->inside, lifted, 0);
+}
+
 void profile_keep_shown(struct box_spec *spec, size_t first)
 {
     AUTO_STRV struct strv writable = STRV_INIT;
@@ -101,12 +180,31 @@ void profile_keep_shown(struct box_spec *spec, size_t first)
         const struct box_bind *bind = &spec->binds[i];
         if (!(bind->flags & BOX_BIND_WRITE))
             continue;
-        AUTO_FREE char *git = fs_join(bind->host, ".git");
-        AUTO_FREE char *inside = fs_join(bind->inside, ".git");
-        if (fs_exists(git) && !strv_has(&writable, inside))
-            strv_push(&spec->frozen, inside);
+        keep_repository(spec, bind, &writable);
         profile_keep_settings(spec, bind->inside, bind->host, "", &writable);
     }
+}
+
+struct made {
+    struct strv *out;
+    const char *folder;
+    const struct strv *known;
+};
+
+static void add_made(const char *name, void *arg)
+{
+    const struct made *m = arg;
+    AUTO_FREE char *path = fs_join(m->folder, name);
+    if (!strv_has(m->known, path))
+        strv_push(m->out, path);
+}
+
+void profile_list_made(struct strv *out, const char *folder, const struct strv *known)
+{
+    static const char *const git[] = {".git"};
+    struct made m = {out, folder, known};
+    present_each(folder, git, ARRAY_LEN(git), add_made, &m);
+    present_each(folder, settings, ARRAY_LEN(settings), add_made, &m);
 }
 
 bool profile_is_setting(const char *path)

@@ -175,11 +175,43 @@ struct request {
     const struct config *config;
     const struct strv *net; /* listed hosts, of both */
     const struct strv *command;
+    struct strv writable, known; /* out: folders of the host; what this host obeys in them already */
 };
+
+static void request_release(struct request *r)
+{
+    strv_release(&r->writable);
+    strv_release(&r->known);
+}
+
+/* For the end: what was there, or is writable because it was named, is not news then. */
+static void remember_shown(struct request *r, const struct box_spec *spec)
+{
+    strv_push_all(&r->known, strv_array(&spec->frozen));
+    for (size_t i = 0; i < spec->n_binds; i++)
+        if (spec->binds[i].flags & BOX_BIND_WRITE) {
+            strv_push(&r->known, spec->binds[i].host);
+            if (strcmp(spec->binds[i].host, spec->binds[i].inside) == 0)
+                strv_push(&r->writable, spec->binds[i].host);
+        }
+}
+
+/* What was absent could be made, and no list to review follows a box alone. */
+static void note_made(const struct request *r)
+{
+    AUTO_STRV struct strv made = STRV_INIT;
+    for (size_t i = 0; i < r->writable.n; i++)
+        profile_list_made(&made, r->writable.v[i], &r->known);
+    for (size_t i = 0; i < made.n; i++)
+        fprintf(stderr,
+                "headgate: note: the box made %s, which git, an editor or an agent of this host obeys "
+                "(a shell's prompt may run git): look at it before you work there, or remove it\n",
+                made.v[i]);
+}
 
 static bool describe(struct box_spec *spec, void *arg, struct err *err)
 {
-    const struct request *r = arg;
+    struct request *r = arg;
     const struct box_options *o = r->options;
     AUTO_STRV struct strv env = STRV_INIT;
     const struct config *config = r->config;
@@ -200,6 +232,7 @@ static bool describe(struct box_spec *spec, void *arg, struct err *err)
         !hide_own(spec, err) || !box_claims_take(spec, err))
         return false;
     note_unwritable(spec, &account);
+    remember_shown(r, spec);
     strv_push_all(&spec->argv, strv_array(r->command));
     strv_push_all(&spec->listen_ports, strv_array(&o->services));
     if (r->net->n && !show_way_out(spec, o, err))
@@ -278,11 +311,14 @@ static bool run(int *ret_status, const struct box_options *o, const struct strv 
     config_list(&net, config, "box.net");
     strv_push_all(&net, strv_array(&o->net));
     bool is_plain = !o->off && o->memory_bytes == 0 && o->pids == 0;
-    struct request request = {o, config, &net, command};
+    __attribute__((cleanup(request_release))) struct request request = {
+        o, config, &net, command, STRV_INIT, STRV_INIT};
     if (net.n && !box_proxy_new(&proxy, &net, way_out_port(&o->services), err))
         return false;
-    if ( !box_loop_run(&end, launcher, is_plain, describe, &request, proxy, err) ||
-        (o->explain && !explain(&end, err)))
+    if (!box_loop_run(&end, launcher, is_plain, describe, &request, proxy, err))
+        return false;
+    note_made(&request);
+    if (o->explain && !explain(&end, err))
         return false;
     *ret_status = status_of(&end, command->v[0]);
     return true;
