@@ -13,26 +13,40 @@
 #include "runner/cmd/rule_pick.h"
 #include "worktree/worktree.h"
 
-/* `in repo` means the repository of this folder. */
-static bool add_scope(json_t *request, const struct rule *rule, struct err *err)
+/* `in repo` means the repository of this folder, `in repo PATH` that of PATH: runs know it by its git folder,
+ * which is how an exported rule has it. */
+static bool add_scope(json_t *request, struct rule *rule, struct err *err)
 {
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    struct err why = ERR_INIT;
+    const char *path = rule->scope_value;
     if (rule->scope != RULE_REPO)
         return true;
-    if (!wt_repo_open(&repo, ".", err))
-        return err_prefix(err, "the rule is for the repository of this folder");
+    bool is_open = wt_repo_open(&repo, path ? path : ".", &why);
+    bool is_git_folder = !is_open && path && path[0] == '/' && why.code == ERR_USAGE;
+    if (is_git_folder)
+        return true;
+    if (!is_open) {
+        *err = why;
+        return path ? err_prefix(err, "the rule is for the repository of '%.200s'", path)
+                    : err_prefix(err, "the rule is for the repository of this folder");
+    }
+    free(rule->scope_value);
+    rule->scope_value = xstrdup(repo.common_dir);
     jx_set_str(request, "repo", repo.common_dir);
     return true;
 }
 
 /* Checked here first, so that a mistake costs no server. */
-static bool add_rule(struct client *c, const struct rule *rule, struct buf *report, struct err *err)
+static bool add_rule(struct client *c, struct rule *rule, struct buf *report, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT;
     AUTO_JSON json_t *result = NULL, *request = json_object();
+    if (!add_scope(request, rule, err))
+        return false;
     rule_text(&text, rule);
     jx_set(request, "text", jx_bytes(text.ptr, text.len));
-    if (!add_scope(request, rule, err) || !sync_call(&result, &c->conn, "rule.add", request, err))
+    if (!sync_call(&result, &c->conn, "rule.add", request, err))
         return false;
     if (!client_in_force(result, err))
         return false;

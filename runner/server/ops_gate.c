@@ -51,13 +51,20 @@ struct look {
 static bool look_up(json_t **ret, struct db *db, const json_t *body, struct err *err)
 {
     int64_t limit = jx_int(body, "limit", LOG_ROWS);
+    const char *state = jx_str(body, "state", NULL);
+    enum call_state known;
     if (limit <= 0 || limit > LOG_ROWS_MAX)
         limit = LOG_ROWS_MAX;
+    if (state && !call_state_parse(&known, state))
+        return err_set(err, ERR_USAGE,
+                       "'%s' is no state of a call; these are pending, approved, denied, expired, "
+                       "orphaned and consumed",
+                       state);
     const struct ledger_log_filter filter = {
         .attempt = jx_str(body, "attempt", NULL),
         .agent = jx_str(body, "agent", NULL),
         .tool = jx_str(body, "tool", NULL),
-        .state = jx_str(body, "state", NULL),
+        .state = state,
         .text = jx_str(body, "text", NULL),
         .since_ms = jx_int(body, "since_ms", 0),
         .until_ms = jx_int(body, "until_ms", 0),

@@ -7,8 +7,10 @@
 
 #include "gate/ledger.h"
 #include "runner/base/clock.h"
+#include "runner/base/mem.h"
 #include "runner/server/epoch.h"
 #include "runner/server/ops.h"
+#include "runner/store/attempt_row.h"
 #include "runner/store/run_row.h"
 #include "runner/store/store.h"
 
@@ -28,6 +30,22 @@ static bool fill_scope(struct rule *rule, const struct request *r, struct err *e
         return false;
     rule->scope_value = xstrdup(repo ? repo : run.repo);
     return true;
+}
+
+/* A number that is not taken yet would mean a run that somebody starts later. */
+static bool check_scope(const struct rule *rule, const struct request *r, struct err *err)
+{
+    AUTO_RUN_ROW struct run_row run = RUN_ROW_INIT;
+    AUTO_ATTEMPT_ROW struct attempt_row attempt = ATTEMPT_ROW_INIT;
+    const char *value = rule->scope_value;
+    if (rule->scope == RULE_ATTEMPT)
+        return attempt_row_get(&attempt, r->server->db, value, err);
+    if (rule->scope != RULE_RUN)
+        return true;
+    AUTO_FREE char *again = xasprintf("%lld", strtoll(value, NULL, 10));
+    if (strcmp(again, value) != 0)
+        return err_set(err, ERR_USAGE, "'%s' is not a run, such as 3", value);
+    return run_row_get(&run, r->server->db, strtoll(value, NULL, 10), err);
 }
 
 static json_t *rule_json(const struct rule *rule, const char *by, int64_t at_ms)
@@ -72,7 +90,7 @@ void op_rule_add(struct request *r)
         request_fail(r, &err);
         return;
     }
-    if (fill_scope(&rule, r, &err) && add(r->server, &rule, &origin, &epoch, &err))
+    if (fill_scope(&rule, r, &err) && check_scope(&rule, r, &err) && add(r->server, &rule, &origin, &epoch, &err))
         epoch_spread(r->server, epoch, r, added_json(&rule, r, origin.at_ms));
     else
         request_fail(r, &err);

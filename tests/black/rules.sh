@@ -122,6 +122,20 @@ shell make habit
 shell make never' >/dev/null 2>&1
 run=$(last_run)
 until_true 20 has_pending || die 'no call waits'
+for scope in "run $((run + 1))" "attempt $run.9" 'attempt x'; do
+    check_status 1 "no rule for $scope, which there is not yet" headgate gate rule add "allow command git in $scope"
+    check_has 'which is said' "there is no ${scope% *} ${scope#* }\$" "$OUT"
+done
+for scope in 'run 3x' 'run 03'; do
+    check_status 2 "nor for $scope" headgate gate rule add "allow command git in $scope"
+done
+check_status 1 'nor for a repository that is not there' headgate gate rule add allow command git in repo "$WORLD/nowhere"
+check_status 0 'a rule for the repository of a folder' headgate gate rule add allow command odd in repo "$WORLD/repo/src"
+check_has 'is for all of its worktrees' " in repo $WORLD/repo/.git\$" "$OUT"
+headgate gate rule export | grep odd >"$WORLD/odd"
+check_status 0 'and is imported as it was exported' headgate gate rule import "$WORLD/odd"
+headgate gate rule rm "$(headgate gate rule ls --json | jq -r '.rules[-1].id')"
+check_status 2 'a state that no call has' headgate gate log --state bogus
 check_status 2 'no rule covers a wrapper' headgate gate approve "$(pending)" --rule 1
 check_has 'which is said' 'no rule can cover' "$OUT"
 until_true 20 has_pending || die 'the second call did not come'
