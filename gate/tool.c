@@ -43,14 +43,35 @@ static void add_paths(struct strv *out, const json_t *value)
     }
 }
 
-static void take_paths(struct tool_use *u, const json_t *args)
+/* A pattern of names may lead out of the folder that is searched, and so is a path itself. */
+static void add_pattern(struct strv *out, const char *pattern)
+{
+    if (pattern && (pattern[0] == '/' || pattern[0] == '~' || strstr(pattern, "..")))
+        strv_push(out, pattern);
+}
+
+/* What is read, without a path of its own: a list (of read_many_files) names files, in a search it filters. */
+static void take_patterns(struct tool_use *u, const struct call_request *call)
+{
+    static const char *const keys[] = {"include", "glob"};
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const json_t *value = json_object_get(call->args, keys[i]);
+        if (json_is_array(value))
+            add_paths(&u->paths, value);
+        else
+            add_pattern(&u->paths, json_string_value(value));
+    }
+    /* What a search in texts looks for may look like a path, and is none. */
+    if (!strcasestr(call->tool, "grep") && !strcasestr(call->tool, "search"))
+        add_pattern(&u->paths, jx_str(call->args, "pattern", NULL));
+}
+
+static void take_paths(struct tool_use *u, const struct call_request *call)
 {
     for (size_t i = 0; i < ARRAY_LEN(path_keys); i++)
-        add_paths(&u->paths, json_object_get(args, path_keys[i]));
-    /* A search pattern may start at the root and so be a path itself. */
-    const char *pattern = jx_str(args, "pattern", "");
-    if (u->kind == TOOL_READ && pattern[0] == '/')
-        strv_push(&u->paths, pattern);
+        add_paths(&u->paths, json_object_get(call->args, path_keys[i]));
+    if (u->kind == TOOL_READ)
+        take_patterns(u, call);
 }
 
 /* The name behind a patch's header, without git's a/ and b/, a time stamp, and /dev/null. */
@@ -177,15 +198,43 @@ static void set_vector(struct tool_use *u, const json_t *args, const char *key)
         u->shell.opaque = "a word that is not text";
 }
 
+/* Take the command under this name; false: there is none. */
+static bool take_command_of(struct tool_use *u, const json_t *args, const char *key)
+{
+    const json_t *value = json_object_get(args, key);
+    /* The length tells of a NUL, which the splitter refuses. */
+    if (json_is_string(value))
+        set_text(u, json_string_value(value), json_string_length(value));
+    else if (json_is_array(value))
+        set_vector(u, args, key);
+    else
+        return false;
+    return true;
+}
+
+/* Of several under different names the tool runs one, and which is its own to know: all of them count, and
+ * none is understood. */
 static void take_command(struct tool_use *u, const json_t *args)
 {
-    for (size_t i = 0; i < ARRAY_LEN(command_keys) && !u->command; i++) {
-        const json_t *value = json_object_get(args, command_keys[i]);
-        /* The length tells of a NUL, which the splitter refuses. */
-        if (json_is_string(value))
-            set_text(u, json_string_value(value), json_string_length(value));
-        else if (json_is_array(value))
-            set_vector(u, args, command_keys[i]);
+    size_t n = 0;
+    AUTO_BUF struct buf all = BUF_INIT;
+    for (size_t i = 0; i < ARRAY_LEN(command_keys); i++) {
+        struct tool_use one = TOOL_USE_INIT;
+        if (!take_command_of(&one, args, command_keys[i]))
+            continue;
+        buf_addf(&all, "%s%s", n > 0 ? "\n" : "", one.command);
+        if (n++ == 0) {
+            u->command = steal_ptr(&one.command);
+            u->shell = one.shell;
+            one.shell = (struct shellwords)SHELLWORDS_INIT;
+        }
+        tool_use_release(&one);
+    }
+    if (n > 1) {
+        free(u->command);
+        u->command = buf_steal(&all);
+        shellwords_release(&u->shell);
+        u->shell.opaque = "several commands under different names";
     }
     if (u->kind == TOOL_SHELL && !u->command)
         u->shell.opaque = "no command";
@@ -249,7 +298,7 @@ void tool_use_of(struct tool_use *ret, const struct call_request *call)
     u.kind = tool_kind_of(call->agent, call->tool);
     bool is_unknown = u.kind == TOOL_OTHER;
     if (u.kind == TOOL_READ || u.kind == TOOL_EDIT || is_unknown)
-        take_paths(&u, call->args);
+        take_paths(&u, call);
     if (u.kind == TOOL_EDIT && strstr(call->tool, "patch"))
         take_patch(&u, call);
     if (u.kind == TOOL_EDIT && u.paths.n == 0)
