@@ -259,6 +259,18 @@ static bool is_all_for_broker(const struct bench *b)
     return use->kind == TOOL_SHELL && use->shell.n > 0 && !use->shell.opaque;
 }
 
+/* What asks for the tool itself asks here: the broker's call is of another tool. */
+static bool is_asked_by_tool(const struct bench *b)
+{
+    const struct call_request *call = b->subject->call;
+    for (size_t i = 0; i < b->policy->n_rules; i++) {
+        const struct rule *r = &b->policy->rules[i];
+        if (r->effect == RULE_ASK && rule_is_for(r, call) && rule_covers_tool(r, call->tool))
+            return true;
+    }
+    return false;
+}
+
 /* The rule that allows the whole call, or the last of several that do together. */
 static const struct rule *find_allowing(struct bench *b)
 {
@@ -346,7 +358,7 @@ static void judge(struct bench *b)
 {
     if (judge_rules(b, RULE_DENY, VERDICT_DENY) || !floor_each(b->subject, deny_finding, b))
         return;
-    if (is_all_for_broker(b)) {
+    if (is_all_for_broker(b) && !is_asked_by_tool(b)) {
         settle(b, VERDICT_ALLOW, "broker", NULL, "it is asked about when it is carried out");
         return;
     }

@@ -320,6 +320,8 @@ static void one_act_is_asked_about_once(void **state)
     assert_int_equal(judge_shell("", "edits", "make && git push", true), VERDICT_ASK);
     assert_int_equal(judge_shell("allow command make", "edits", "make && git push", true), VERDICT_ALLOW);
     assert_int_equal(judge_shell("deny command git push", "auto", "git push", true), VERDICT_DENY);
+    assert_int_equal(judge_shell("ask tool Bash;allow command git fetch", "auto", "git fetch", true), VERDICT_ASK);
+    assert_int_equal(judge_shell("ask command git fetch", "auto", "git fetch", true), VERDICT_ALLOW);
     assert_int_equal(judge_shell("", "auto", "npm publish", true), VERDICT_DENY);
     assert_int_equal(judge_shell("allow command npm publish", "auto", "npm publish", true), VERDICT_ALLOW);
     assert_int_equal(judge_shell("", "auto", "npm publish", false), VERDICT_ASK);
