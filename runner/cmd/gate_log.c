@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,13 +78,26 @@ static bool export_calls(struct buf *out, struct client *c, int64_t run, struct 
     }
 }
 
+/* Rows of other runs have no kind; those of rules are of all. */
+static size_t count_own(const json_t *rows)
+{
+    size_t i, n = 0;
+    const json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        const char *kind = jx_str(row, "kind", NULL);
+        n += kind && strncmp(kind, "rule.", 5) != 0;
+    }
+    return n;
+}
+
 /* Append all rows, page by page, the calls and the end. */
 static bool export_rows(struct buf *out, int64_t run, struct err *err)
 {
     AUTO_CLIENT struct client c = CLIENT_INIT;
     AUTO_FREE char *tail = xstrdup("");
     int64_t after = 0;
-    size_t n = LOG_ROWS_MAX;
+    size_t n = LOG_ROWS_MAX, n_own = 0;
     if (!client_open(&c, err))
         return false;
     add_line(out, json_pack("{s:s, s:i, s:I}", "log", "headgate", "v", 2, "run", (json_int_t)run));
@@ -97,6 +111,7 @@ static bool export_rows(struct buf *out, int64_t run, struct err *err)
             return false;
         const json_t *rows = jx_arr(result, "rows");
         n = json_array_size(rows);
+        n_own += count_own(rows);
         for (size_t i = 0; i < n; i++)
             add_line(out, json_incref(json_array_get(rows, i)));
         if (n == 0)
@@ -106,6 +121,8 @@ static bool export_rows(struct buf *out, int64_t run, struct err *err)
         free(tail);
         tail = xstrdup(jx_str(last, "hash", ""));
     }
+    if (run > 0 && n_own == 0)
+        return err_set(err, ERR_NOT_FOUND, "the log has nothing of run %" PRId64, run);
     if (!export_calls(out, &c, run, err))
         return false;
     add_line(out, json_pack("{s:b, s:I, s:s}", "end", 1, "rows", (json_int_t)after, "tail", tail));

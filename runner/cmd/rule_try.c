@@ -3,9 +3,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gate/broker.h"
 #include "gate/explain.h"
 #include "gate/lexpath.h"
 #include "gate/program.h"
+#include "gate/tool.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/base/real.h"
@@ -196,6 +198,64 @@ static enum policy_program find_here(void *arg, const char *name)
                                                                             : PROGRAM_IN_REACH;
 }
 
+/* What the broker asks, in the place of the call that led to it. */
+static bool broker_request(struct call_request *ret, const struct strv *argv, const struct call_request *call,
+                           struct err *err)
+{
+    AUTO_BROKER_ACT struct broker_act act = BROKER_ACT_INIT;
+    AUTO_BUF struct buf line = BUF_INIT;
+    AUTO_JSON json_t *msg = json_object();
+    json_t *args = json_object();
+    struct err unread = ERR_INIT; /* what cannot be read is refused when it is judged */
+    AUTO_FREE char *tool = broker_read(&act, argv->v, argv->n, &unread) ? broker_tool(&act) : xstrdup(argv->v[0]);
+    jx_set(args, "argv", jx_from_strv(argv));
+    jx_set_int(msg, "v", 1);
+    jx_set_str(msg, "source", "broker");
+    jx_set_str(msg, "agent", call->agent);
+    jx_set_str(msg, "tool", tool);
+    jx_set(msg, "args", args);
+    jx_set_str(msg, "cwd", call->cwd);
+    jx_dump(&line, msg);
+    return call_request_parse(ret, line.ptr, line.len, err);
+}
+
+/* The call as the gate judges it, and of each command in it that the broker carries out what is judged
+ * then: the strictest counts. *ret_rules: what each rule says of that. */
+static bool judge_all(struct judgement *ret, json_t **ret_rules, const struct policy *policy,
+                      const struct call_request *call, const struct policy_place *place, struct err *err)
+{
+    AUTO_TOOL_USE struct tool_use use = TOOL_USE_INIT;
+    tool_use_of(&use, call);
+    policy_judge(ret, policy, call, place);
+    AUTO_JSON json_t *rules = explain_rules(policy, call, place);
+    for (size_t i = 0; i < use.shell.n && place->has_broker; i++) {
+        const struct strv *argv = &use.shell.commands[i];
+        AUTO_CALL_REQUEST struct call_request own = CALL_REQUEST_INIT;
+        struct judgement carried;
+        if (!broker_is_for(argv->v, argv->n))
+            continue;
+        if (!broker_request(&own, argv, call, err))
+            return false;
+        policy_judge(&carried, policy, &own, place);
+        bool is_alone = use.shell.n == 1 && ret->verdict == VERDICT_ALLOW;
+        if (carried.verdict <= ret->verdict && !is_alone)
+            continue;
+        *ret = carried;
+        json_decref(rules);
+        rules = explain_rules(policy, &own, place);
+    }
+    *ret_rules = steal_json(&rules);
+    return true;
+}
+
+/* A text that is not understood is asked about as a whole. */
+static bool is_understood(const struct call_request *call)
+{
+    AUTO_TOOL_USE struct tool_use use = TOOL_USE_INIT;
+    tool_use_of(&use, call);
+    return use.kind == TOOL_SHELL && use.command && !use.shell.opaque;
+}
+
 static bool judge(int *ret_status, const struct try *t, struct err *err)
 {
     __attribute__((cleanup(policy_release))) struct policy policy = POLICY_INIT;
@@ -209,11 +269,14 @@ static bool judge(int *ret_status, const struct try *t, struct err *err)
                                  .home = "/home",
                                  .resolve = access(dir, F_OK) == 0 ? resolve_here : NULL,
                                  .program = find_here,
+                                 .has_broker = is_understood(&call),
                                  .arg = &place};
     struct judgement judgement;
-    policy_judge(&judgement, &policy, &call, &place);
+    json_t *rules;
+    if (!judge_all(&judgement, &rules, &policy, &call, &place, err))
+        return false;
     *ret_status = try_status(judgement.verdict);
-    return print_judgement(&judgement, explain_rules(&policy, &call, &place), t->json, err);
+    return print_judgement(&judgement, rules, t->json, err);
 }
 
 static bool print_options(const struct try *t, struct err *err)

@@ -68,6 +68,10 @@ printf '[gate]\n\trule = allow command make\n' >.headgate
 check_status 2 'a rule that allows is an error' run_tasks -p 'print x'
 check_has 'which is said' 'denies or asks' "$OUT"
 rm .headgate
+ln -s Makefile .headgate
+check_status 2 'a link is not followed' headgate run --detach -- true
+check_has 'and it says what to do' 'is a link, .*--consent none' "$OUT"
+rm .headgate
 headgate stop --all >/dev/null
 
 # How long a call waits, and what is then.

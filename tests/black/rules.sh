@@ -13,6 +13,13 @@ check_status 3 'deny beats allow' try --rule 'allow tool Bash' --rule 'deny comm
 check_status 6 'ask beats allow' try --rule 'allow tool Bash' --rule 'ask command git' --tool Bash --args "$args"
 check_status 6 'an option that runs a program' try --rule 'allow command npm test' --tool Bash --args '{"command":"npm test --script-shell=./x"}'
 check_has 'and it is named' '--script-shell' "$OUT"
+for command in 'git push' 'git -c a=b push' 'git fetch && git push origin HEAD' 'gh pr create --title x --body y'; do
+    try --rule 'allow command git' --rule 'allow command gh' --ladder auto --tool Bash --args "$(jq -nc --arg c "$command" '{command: $c}')" >"$OUT" && fail "a rule lets $command pass"
+done
+check_status 0 'a rule lets the broker read' try --rule 'allow command git fetch' --tool Bash --args '{"command":"git fetch origin"}'
+check_status 6 'but not push' try --rule 'allow command git push' --tool Bash --args '{"command":"git push"}'
+check_has 'which is said' 'no rule and no rung lets it pass' "$OUT"
+check_status 3 'what is for a person alone' try --rule 'allow command ls' --tool Bash --args '{"command":"npm publish"}'
 check_status 2 'a program by its path' try --rule 'allow command ./x' --tool Bash --args '{"command":"./x"}'
 check_status 6 'another agent' try --rule 'allow command git status for codex' --agent claude --tool Bash --args "$args"
 check_status 2 'bad JSON' try --tool Bash --args '{'
@@ -135,6 +142,8 @@ check_has 'is for all of its worktrees' " in repo $WORLD/repo/.git\$" "$OUT"
 headgate gate rule export | grep odd >"$WORLD/odd"
 check_status 0 'and is imported as it was exported' headgate gate rule import "$WORLD/odd"
 headgate gate rule rm "$(headgate gate rule ls --json | jq -r '.rules[-1].id')"
+check_status 1 'no export of a run that is not there' headgate gate log --export "$WORLD/of99" 99
+check_has 'which is said' 'nothing of run 99' "$OUT"
 check_status 2 'a state that no call has' headgate gate log --state bogus
 check_status 2 'no rule covers a wrapper' headgate gate approve "$(pending)" --rule 1
 check_has 'which is said' 'no rule can cover' "$OUT"
