@@ -152,6 +152,8 @@ curl -s http://127.0.0.1:$https/ ; curl -sS https://127.0.0.1:1/"
 check_equal 'curl over HTTP and HTTPS' 2 "$(grep -c '^plain$' "$WORLD/curl.log")"
 check_has 'what is not listed is denied with a sentence' '403' "$WORLD/curl.log"
 
+# Else a person would be asked about the push.
+headgate gate rule add allow command git push >/dev/null
 in_run git "git clone -q http://127.0.0.1:$http/git/lib.git \$HOME/a && git -C \$HOME/a log --oneline | sed 's/^/http /'
 git -c http.sslCAInfo=$WORLD/shown/ca.pem clone -q https://127.0.0.1:$https/git/lib.git \$HOME/b && git -C \$HOME/b log --oneline | sed 's/^/https /'
 cd \$HOME/a && git -c user.name=A -c user.email=a@example.com commit -q --allow-empty -m Pushed && git push -q origin HEAD:refs/heads/pushed && echo pushed"
