@@ -11,6 +11,7 @@ static const char why_wrapper[] = "a program that runs its arguments";
 static const char *const reserved[] = {
     "if",   "then", "else", "elif",     "fi",     "for",  "while",  "until", "do",
     "done", "case", "esac", "function", "select", "time", "coproc", "in",
+    "repeat", "foreach", "end", "noglob", "nocorrect", "-", /* of zsh, which agents use too */
 };
 
 /* Builtins of bash and dash that redefine names, run text, or evaluate their arguments: an array
@@ -117,6 +118,13 @@ static const char *const wrappers[] = {
     "ip",
     "run-parts",
     "daemonize",
+    "time",
+    "chronic",
+    "gosu",
+    "su-exec",
+    "tini",
+    "dumb-init",
+    "numactl",
 };
 
 const char *const *program_wrappers(size_t *ret_n)

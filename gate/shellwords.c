@@ -130,6 +130,8 @@ static bool take_word(struct scan *s, struct strv *command)
             return fail(s, "an assignment before a command");
         if (is_first && c == '%' && word.len == 0)
             return fail(s, "a job");
+        if (c == '=' && word.len == 0)
+            return fail(s, "an expansion of zsh (=NAME is where NAME lies)");
         s->at++;
         if (c == '\'' || c == '"') {
             if (!take_quoted(s, &word, c))

@@ -327,6 +327,18 @@ static void one_act_is_asked_about_once(void **state)
     assert_int_equal(judge_shell("", "auto", "npm publish", false), VERDICT_ASK);
 }
 
+/* Started by others, what the floor holds is held all the same. */
+static void the_floor_sees_through_wrappers(void **state)
+{
+    static const char *const commands[] = {"repeat 1 git push", "noglob git push", "/usr/bin/time git push",
+                                           "chronic npm publish", "tini -- cargo publish", "env git push"};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        if (judge_shell("", "auto", commands[i], false) != VERDICT_ASK)
+            fail_msg("%s passes", commands[i]);
+    assert_int_equal(judge_shell("", "auto", "env ls", false), VERDICT_ALLOW);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +350,7 @@ int main(void)
         cmocka_unit_test(a_person_decides_what_changes_something),
         cmocka_unit_test(what_the_shim_asks_is_asked),
         cmocka_unit_test(one_act_is_asked_about_once),
+        cmocka_unit_test(the_floor_sees_through_wrappers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
