@@ -244,12 +244,13 @@ static bool each_in_command(const struct rule_subject *s, const struct strv *arg
     bool has_broker = s->place->has_broker;
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         const char *const *words = commands[i].words;
-        if (!shellscan_starts(argv->v, argv->n, as_argv(words), count_words(words)) ||
-            (has_broker && broker_asks_later(s->call) && broker_is_for(argv->v, argv->n)))
+        bool starts = shellscan_starts(argv->v, argv->n, as_argv(words), count_words(words));
+        if ((!starts && !rule_may_start(argv, as_argv(words), count_words(words))) ||
+            (starts && has_broker && broker_asks_later(s->call) && broker_is_for(argv->v, argv->n)))
             continue;
         struct floor_finding f = {
             .effect = FLOOR_ASK, .argv = argv, .words = words, .why = commands[i].why};
-        if (has_broker)
+        if (has_broker && starts)
             leave_to_person(&f);
         if (!visit(arg, &f))
             return false;

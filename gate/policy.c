@@ -265,7 +265,7 @@ static bool is_asked_by_tool(const struct bench *b)
     const struct call_request *call = b->subject->call;
     for (size_t i = 0; i < b->policy->n_rules; i++) {
         const struct rule *r = &b->policy->rules[i];
-        if (r->effect == RULE_ASK && rule_is_for(r, call) && rule_covers_tool(r, call->tool))
+        if (r->effect == RULE_ASK && r->what == RULE_TOOL && rule_is_for(r, call) && rule_touches(r, b->subject))
             return true;
     }
     return false;

@@ -1,6 +1,7 @@
 #include "gate/rule_match.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "gate/host.h"
 #include "gate/lexpath.h"
@@ -136,6 +137,16 @@ static bool reaches_path(const struct rule *r, const struct policy_place *place,
     return lexpath_is_below_any_case(path, dir.ptr);
 }
 
+bool rule_may_start(const struct strv *argv, char *const *words, size_t n_words)
+{
+    if (argv->n == 0 || !program_widens(argv->v, argv->n, 1))
+        return false;
+    for (size_t i = 1; i < argv->n; i++)
+        if (shellscan_starts(argv->v + i, argv->n - i, words, n_words))
+            return true;
+    return false;
+}
+
 static bool touches_command(const struct rule *r, const struct tool_use *use)
 {
     if (!use->command)
@@ -144,6 +155,8 @@ static bool touches_command(const struct rule *r, const struct tool_use *use)
         const struct strv *argv = &use->shell.commands[i];
         if (shellscan_starts(argv->v, argv->n, r->value.v, r->value.n) &&
             (r->what == RULE_COMMAND || argv->n == r->value.n))
+            return true;
+        if (rule_may_start(argv, r->value.v, r->value.n))
             return true;
     }
     if (!use->shell.opaque)
@@ -166,8 +179,8 @@ bool rule_touches(const struct rule *r, const struct rule_subject *s)
         return false;
     case RULE_HOST:
         return s->use->host && touches_host(r, s->use->host, s->use->port);
-    case RULE_TOOL:
-        return rule_covers_tool(r, s->call->tool);
+    case RULE_TOOL: /* tools are known in any case of their names */
+        return strcasecmp(r->value.v[0], s->call->tool) == 0;
     case RULE_EXEC:
         return false;
     }

@@ -25,6 +25,9 @@ void rule_subject_done(struct rule_subject *s);
 bool rule_is_for(const struct rule *r, const struct call_request *call);
 /* For deny and ask: true when any part of the call is, or could be, what the rule names. */
 bool rule_touches(const struct rule *r, const struct rule_subject *s);
+/* True when an understood command has an option or operand that starts programs (program.h), and a later
+ * word of it begins such a command: `find . -exec git push ';'`. For deny, ask and the floor. */
+bool rule_may_start(const struct strv *argv, char *const *words, size_t n_words);
 /* For allow, one part at a time. A command that is not wholly understood has no part to allow, nor has a
  * program that is named by a path: what lies there may be the agent's own. */
 bool rule_covers_command(const struct rule *r, const struct rule_subject *s,

@@ -331,12 +331,18 @@ static void one_act_is_asked_about_once(void **state)
 static void the_floor_sees_through_wrappers(void **state)
 {
     static const char *const commands[] = {"repeat 1 git push", "noglob git push", "/usr/bin/time git push",
-                                           "chronic npm publish", "tini -- cargo publish", "env git push"};
+                                           "chronic npm publish", "tini -- cargo publish", "env git push",
+                                           "find . -maxdepth 0 -exec git push ';'", "npx sudo id"};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
         if (judge_shell("", "auto", commands[i], false) != VERDICT_ASK)
             fail_msg("%s passes", commands[i]);
     assert_int_equal(judge_shell("", "auto", "env ls", false), VERDICT_ALLOW);
+    assert_int_equal(judge_shell("", "auto", "find . -name sudo", false), VERDICT_ALLOW);
+    assert_int_equal(judge_shell("deny command rm", "auto", "find . -name x -exec rm x ';'", false), VERDICT_DENY);
+    assert_int_equal(judge_shell("deny command rm", "auto", "find . -name rm", false), VERDICT_ALLOW);
+    assert_int_equal(judge_shell("deny tool bash", "auto", "ls", false), VERDICT_DENY);
+    assert_int_equal(judge_shell("allow tool bash", "edits", "ls", false), VERDICT_ASK);
 }
 
 int main(void)
