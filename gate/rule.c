@@ -158,6 +158,19 @@ static bool has_dotdot(const char *path)
     return false;
 }
 
+/* As the kernel tells where a file is: from the root, each part once. */
+static bool is_whole_path(const char *path)
+{
+    for (const char *part = path; *part; part += strcspn(part, "/")) {
+        if (*part != '/')
+            return false;
+        size_t len = strcspn(++part, "/");
+        if (len == 0 || (part[0] == '.' && (len == 1 || (len == 2 && part[1] == '.'))))
+            return false;
+    }
+    return true;
+}
+
 static bool check_value(const struct rule *r, struct err *err)
 {
     if (r->value.n == 0)
@@ -226,6 +239,17 @@ static bool from_words(struct rule *ret, const struct words *w, struct err *err)
     *ret = r;
     r = (struct rule)RULE_INIT;
     return true;
+}
+
+bool rule_can_meet(const struct rule *r, struct err *err)
+{
+    const char *first = r->value.v[0];
+    if (r->what != RULE_EXEC || !strchr(first, '/') || is_whole_path(first))
+        return true;
+    return err_set(err, ERR_USAGE,
+                   "no program has the path '%s'; write its whole path as the box sees it (from /, "
+                   "without '.', '..' and links), or its name alone",
+                   first);
 }
 
 bool rule_parse(struct rule *ret, const char *text, struct err *err)

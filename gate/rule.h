@@ -52,6 +52,9 @@ bool rule_parse(struct rule *ret, const char *text, struct err *err) WARN_UNUSED
 /* Parse from words already split by a shell (rule add RULE...). One word alone is a whole rule's
  * text. */
 bool rule_parse_words(struct rule *ret, char *const *words, size_t n, struct err *err) WARN_UNUSED;
+/* Whether anything has the path that an exec rule names. Asked when a rule is made, since a refusal that never
+ * meets its program is none; what is kept is read as it is. */
+bool rule_can_meet(const struct rule *r, struct err *err) WARN_UNUSED;
 void rule_text(struct buf *out, const struct rule *r); /* canonical: parse(text(x)) == x */
 const char *rule_effect_name(enum rule_effect effect);
 

@@ -1,7 +1,7 @@
 /*
  * exec_pins: what a rule let pass by name, held to the bytes that it had then.
  *
- * `allow exec ./tool` names a file that the box can write. The first one that it lets pass in an
+ * `allow exec tool` names a file that the box can write. The first one that it lets pass in an
  * attempt is remembered by its content; another content under the same name is not what the rule
  * meant, and is judged as if the rule were not there.
  */

@@ -90,7 +90,8 @@ void op_rule_add(struct request *r)
         request_fail(r, &err);
         return;
     }
-    if (fill_scope(&rule, r, &err) && check_scope(&rule, r, &err) && add(r->server, &rule, &origin, &epoch, &err))
+    if (rule_can_meet(&rule, &err) && fill_scope(&rule, r, &err) && check_scope(&rule, r, &err) &&
+        add(r->server, &rule, &origin, &epoch, &err))
         epoch_spread(r->server, epoch, r, added_json(&rule, r, origin.at_ms));
     else
         request_fail(r, &err);

@@ -46,6 +46,8 @@ until_true 20 is_done "$run.1" || die 'the late approval did not count for a lat
 headgate logs "$run.1" >"$WORLD/log"
 check_has 'the caller was told' '^first 126' "$WORLD/log"
 check_has 'the next try ran' '^second 0' "$WORLD/log"
+check_status 2 'a rule for a path that no program has is refused' headgate gate rule add deny exec ./docker
+check_has 'with what to write' 'whole path as the box sees it' "$OUT"
 check_status 2 'an unknown policy is refused' headgate run --exec nonsense -- true
 
 # A question outlives the server; the note says what to do when nobody decides.

@@ -21,6 +21,7 @@ static const struct {
     {"ask host *.example.com:443", NULL},
     {"allow tool Read", NULL},
     {"deny exec docker", NULL},
+    {"deny exec /usr/.bin/..docker", NULL},
     {"allow command npm test for claude", NULL},
     {"allow command npm test for claude in run 3", NULL},
     {"allow command npm test for claude/reviewer in run 3", NULL},
@@ -122,6 +123,28 @@ static void refuses(void **state)
     }
 }
 
+static void a_program_that_cannot_be_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool can_meet;
+    } rows[] = {
+        {"deny exec docker", true},     {"deny exec /usr/.bin/..docker", true},
+        {"deny exec ./docker", false},  {"deny exec /usr/bin/../bin/docker", false},
+        {"deny exec bin/docker", false}, {"deny exec /usr/./docker", false},
+        {"deny exec /usr//docker", false}, {"deny exec /usr/bin/", false},
+        {"deny path .github/", true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_RULE struct rule r = RULE_INIT;
+        struct err err = ERR_INIT;
+        assert_true(rule_parse(&r, rows[i].text, &err)); /* what is kept is read */
+        if (rule_can_meet(&r, &err) != rows[i].can_meet)
+            fail_msg("%s: %s", rows[i].text, err.text);
+    }
+}
+
 static void reads_words_of_a_shell(void **state)
 {
     (void)state;
@@ -163,6 +186,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_and_writes),
         cmocka_unit_test(refuses),
+        cmocka_unit_test(a_program_that_cannot_be_is_told),
         cmocka_unit_test(reads_words_of_a_shell),
         cmocka_unit_test(bounds_words),
     };
