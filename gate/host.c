@@ -86,6 +86,12 @@ const char *host_class_name(enum host_class class)
     return names[class];
 }
 
+void host_add_with_port(struct buf *out, const struct host *host, uint16_t port)
+{
+    bool is_v6 = host->is_address && host->address.is_v6;
+    buf_addf(out, is_v6 ? "[%s]:%u" : "%s:%u", host->text, port);
+}
+
 bool host_address_equal(const struct host_address *a, const struct host_address *b)
 {
     return a->is_v6 == b->is_v6 && memcmp(a->bytes, b->bytes, a->is_v6 ? 16 : 4) == 0;

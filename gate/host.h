@@ -15,6 +15,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "runner/base/buf.h"
 #include "runner/base/err.h"
 
 enum { HOST_TEXT_SIZE = 254 }; /* 253 characters are the longest name (RFC 1035) */
@@ -38,6 +39,8 @@ bool host_parse_authority(struct host *ret, uint16_t *ret_port, const char *text
                           uint16_t fallback, struct err *err) WARN_UNUSED;
 /* The host that an address is. Also brings a mapped address to its one form. */
 void host_of_address(struct host *ret, const struct host_address *address);
+/* `host:port` for people, IPv6 in brackets. */
+void host_add_with_port(struct buf *out, const struct host *host, uint16_t port);
 bool host_address_equal(const struct host_address *a, const struct host_address *b);
 
 /* Where an address leads. Only HOST_PUBLIC is reached because a name was listed. */

@@ -33,7 +33,8 @@ static enum proxy_verdict on_judge(void *arg, struct proxy_conn *conn,
     net_judge(&j, &p->policy, &request, target, &place);
     if (j.verdict == VERDICT_ALLOW)
         return PROXY_ALLOW;
-    buf_addf(ret_reason, "%s:%u is denied: %s", target->host.text, target->port,
+    host_add_with_port(ret_reason, &target->host, target->port);
+    buf_addf(ret_reason, " is denied: %s",
              j.verdict == VERDICT_ASK ? "it is not listed (headgate box --net HOST:PORT)"
                                       : j.reason);
     return PROXY_DENY;

@@ -191,8 +191,8 @@ static enum proxy_verdict net_settle(struct net_gate *g, struct net_count *count
     if (!net_record_decided(g->records, g->config, g->policy->epoch, count, request, j, &err))
         return net_deny_unrecorded(reason, &err);
     if (!is_allowed) {
-        buf_addf(reason, "%s:%u is denied: %s", count->target.host.text, count->target.port,
-                 j->reason);
+        host_add_with_port(reason, &count->target.host, count->target.port);
+        buf_addf(reason, " is denied: %s", j->reason);
         count->denied++;
         net_flush_later(g);
     }
@@ -355,8 +355,8 @@ void net_gate_decide(struct net_gate *g, const json_t *msg)
     net_call_rename(call, jx_str(msg, "name", NULL));
     if (strcmp(decision, "deny") == 0) {
         AUTO_BUF struct buf reason = BUF_INIT;
-        buf_addf(&reason, "%s:%u is denied (call %s): %s", call->target.host.text,
-                 call->target.port, call->name ? call->name : "without a name",
+        host_add_with_port(&reason, &call->target.host, call->target.port);
+        buf_addf(&reason, " is denied (call %s): %s", call->name ? call->name : "without a name",
                  jx_str(msg, "reason", ""));
         net_remember(g, call, NET_REFUSED, reason.ptr);
         net_call_answer(g, call, false, reason.ptr);
@@ -403,8 +403,8 @@ static void net_recheck_calls(struct net_gate *g)
         net_record_judge(&j, &request, g->config, g->policy, &call->target);
         if (j.verdict != VERDICT_DENY)
             continue;
-        buf_addf(&reason, "%s:%u is denied: %s", call->target.host.text, call->target.port,
-                 j.reason);
+        host_add_with_port(&reason, &call->target.host, call->target.port);
+        buf_addf(&reason, " is denied: %s", j.reason);
         net_call_orphan(g, call, reason.ptr);
     }
 }

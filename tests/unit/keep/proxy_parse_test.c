@@ -63,6 +63,19 @@ static void a_zero_byte_ends_no_name(void **state)
     assert_false(host_parse(&host, "allowed.com\0.evil.com", 21, &err));
 }
 
+static void a_port_stands_behind_brackets(void **state)
+{
+    struct host host;
+    struct err err = ERR_INIT;
+    AUTO_BUF struct buf text = BUF_INIT;
+    (void)state;
+    assert_true(host_parse(&host, "64:ff9b::1", 10, &err));
+    host_add_with_port(&text, &host, 80);
+    assert_true(host_parse(&host, "127.0.0.1", 9, &err));
+    host_add_with_port(&text, &host, 443);
+    assert_string_equal(text.ptr, "[64:ff9b::1]:80127.0.0.1:443");
+}
+
 static void patterns_match_on_label_borders(void **state)
 {
     static const struct {
@@ -432,6 +445,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_have_one_form),
         cmocka_unit_test(a_zero_byte_ends_no_name),
+        cmocka_unit_test(a_port_stands_behind_brackets),
         cmocka_unit_test(patterns_match_on_label_borders),
         cmocka_unit_test(addresses_have_their_class),
         cmocka_unit_test(heads_are_read_strictly),
