@@ -173,14 +173,23 @@ void proxy_socks_step(struct proxy_conn *c)
     }
 }
 
+/* The first letter of a method. What begins otherwise (SOCKS4, TLS to the proxy) waits for an answer before
+ * it sends a whole line. */
+static bool begins_http(char first)
+{
+    return first >= 'A' && first <= 'Z';
+}
+
 void proxy_head_step(struct proxy_conn *c)
 {
     if (c->in.len == 0)
         return;
     if (c->in.ptr[0] == SOCKS_VERSION)
         take_socks_hello(c);
-    else
+    else if (begins_http(c->in.ptr[0]))
         take_http(c);
+    else
+        refuse_head(c, "this proxy speaks HTTP and SOCKS5 alone: no SOCKS4, and no TLS to the proxy itself");
 }
 
 /* ---- what comes through a tunnel first ---- */

@@ -352,6 +352,22 @@ static void what_is_no_longer_kept_is_closed(void **state)
     }
 }
 
+/* Clients that wait for an answer before they send a line: the first bytes of SOCKS4 and of TLS. */
+static void another_protocol_is_refused_at_once(void **state)
+{
+    (void)state;
+    static const char *const firsts[] = {"\4\1\1", "\x16\3\1", "\r\n"};
+    struct rig r;
+    rig_init(&r, "exit 1");
+    for (size_t i = 0; i < ARRAY_LEN(firsts); i++) {
+        talk(&r, firsts[i]);
+        assert_false(r.is_late);
+        assert_non_null(strstr(r.got.ptr, "HTTP/1.1 400 "));
+        assert_non_null(strstr(r.got.ptr, "speaks HTTP and SOCKS5 alone"));
+    }
+    rig_done(&r);
+}
+
 static void addresses_of_this_machine_are_known(void **state)
 {
     (void)state;
@@ -379,6 +395,7 @@ int main(void)
         cmocka_unit_test(a_name_without_an_address_is_told),
         cmocka_unit_test(an_address_that_is_silent_makes_way_for_the_next),
         cmocka_unit_test(what_is_no_longer_kept_is_closed),
+        cmocka_unit_test(another_protocol_is_refused_at_once),
         cmocka_unit_test(addresses_of_this_machine_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
