@@ -21,8 +21,10 @@
 
 enum { WAIT_MS = 20 * 1000 };
 
-/* Beats for ever beside what asks. */
-#define BEATING "(exec 9>/w/beat; while echo beat >&9; do :; done) & "
+/* Beats for ever beside what asks, which comes only when the pipe is open: else its end would not be told. */
+#define BEATING                                                       \
+    "(exec 9>/w/beat; : >/w/begun; while echo beat >&9; do :; done) & " \
+    "until [ -e /w/begun ]; do :; done; "
 #define CALL "keep_caller call Write '{\"file_path\":\"/w/f\",\"content\":\"x\"}'; "
 
 /* A box in which SCRIPT runs beside a process that beats. */
