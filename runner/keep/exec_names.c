@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include "runner/base/fs.h"
@@ -20,12 +19,6 @@ bool exec_is_fixed(int fd)
 {
     struct statvfs fs;
     return fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
-}
-
-static bool is_same(int a, int b)
-{
-    struct stat x, y;
-    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 static size_t path_of(char ret[PATH_MAX], int fd)
@@ -47,10 +40,10 @@ static bool is_fixed_name(const struct exec_place *place, const char *name, int 
     AUTO_FD int link = exec_resolve(place, name, AT_SYMLINK_NOFOLLOW);
     if (link < 0 || !exec_is_fixed(link))
         return false;
-    if (is_same(link, fd))
+    if (exec_is_same(link, fd))
         return true;
     AUTO_FD int target = path_of(path, link) > 0 ? exec_resolve(place, path, 0) : -1;
-    return target >= 0 && is_same(target, fd);
+    return target >= 0 && exec_is_same(target, fd);
 }
 
 /* Whether a program of the system has the name of this path. */

@@ -1,11 +1,11 @@
 /*
  * exec_names: what the programs of one exec are called.
  *
- * `all` has every name, whoever gave it: one of them is enough for a rule that refuses or asks. `sure` has those
- * that a rule which allows may mean: the box cannot have lent them to something else. A file
- * of the system has the name where it was found, and names that lead there by nothing that the box can
- * change. A file that the box can write has its names too, since it is known by its content, but not one
- * that a program of the system has (`git` in the worktree).
+ * `all` has every name, whoever gave it: one of them is enough for a rule that refuses or asks.
+ * `sure` has those that a rule which allows may mean: the box cannot have lent them to something
+ * else. A file of the system has the name where it was found, and names that lead there by nothing
+ * that the box can change. A file that the box can write has its names too, since it is known by
+ * its content, but not one that a program of the system has (`git` in the worktree).
  */
 #ifndef KEEP_EXEC_NAMES_H
 #define KEEP_EXEC_NAMES_H

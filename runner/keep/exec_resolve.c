@@ -75,7 +75,7 @@ static void walk_to(struct walk *w, int fd)
     w->at = fd;
 }
 
-static bool is_same(int a, int b)
+bool exec_is_same(int a, int b)
 {
     struct stat x, y;
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
@@ -171,7 +171,7 @@ static int walk_link(struct walk *w, int link, const char *name)
 static int walk_step(struct walk *w, const char *name, bool follow)
 {
     struct stat st;
-    if (strcmp(name, "..") == 0 && is_same(w->at, w->place->root_fd))
+    if (strcmp(name, "..") == 0 && exec_is_same(w->at, w->place->root_fd))
         return 0;
     AUTO_FD int next = openat(w->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (next < 0 || fstat(next, &st) != 0)

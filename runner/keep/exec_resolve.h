@@ -9,6 +9,7 @@
 #ifndef KEEP_EXEC_RESOLVE_H
 #define KEEP_EXEC_RESOLVE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct exec_heads;
@@ -24,5 +25,7 @@ struct exec_place {
 /* An O_PATH descriptor of the file. flags: AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH. -1 with the errno
  * that the kernel would give. */
 int exec_resolve(const struct exec_place *place, const char *path, int flags);
+/* Whether two descriptors are of one file. */
+bool exec_is_same(int a, int b);
 
 #endif
