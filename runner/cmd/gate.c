@@ -115,6 +115,22 @@ static void print_equal(struct buf *out, const json_t *equal, const char *decisi
              strcmp(decision, "allow") == 0 ? "approves" : "denies", is_one ? "it" : "them");
 }
 
+/* An approval that came too late for the call itself lets the next one of its kind pass. */
+static bool print_granted(struct buf *out, const json_t *call, const char *decision)
+{
+    static const char *const ended[] = {"denied", "expired", "orphaned"};
+    const char *state = jx_str(call, "state", "");
+    for (size_t i = 0; i < ARRAY_LEN(ended) && strcmp(decision, "allow") == 0; i++) {
+        if (strcmp(state, ended[i]) != 0)
+            continue;
+        AUTO_FREE char *id = text_clean(jx_str(call, "id", ""));
+        AUTO_FREE char *attempt = text_clean(jx_str(call, "attempt", ""));
+        buf_addf(out, "%s stays %s; %s may do the same once when it asks again\n", id, ended[i], attempt);
+        return true;
+    }
+    return false;
+}
+
 /* *ret_status 1 when a call could not be decided. */
 static bool decide(int *ret_status, json_t *request, const char *decision, struct err *err)
 {
@@ -129,7 +145,8 @@ static bool decide(int *ret_status, json_t *request, const char *decision, struc
     out_print(&p);
     json_array_foreach(jx_arr(result, "decided"), i, call)
     {
-        print_call_decided(&text, &p, call);
+        if (!print_granted(&text, call, decision))
+            print_call_decided(&text, &p, call);
     }
     print_equal(&text, jx_arr(result, "equal"), decision);
     const json_t *failed = jx_arr(result, "failed");

@@ -46,6 +46,7 @@ until_true 20 is_state "$lost" orphaned || die "the vanished call is $(headgate 
 check_status 1 'approving a vanished call fails' headgate gate approve "$lost"
 check_has 'and offers a grant' '--grant' "$OUT"
 check_status 0 'a one-shot grant' headgate gate approve --grant "$lost"
+check_has 'says what it is' "^$lost stays orphaned; $run.1 may do the same once when it asks again\$" "$OUT"
 headgate stop "$run" >/dev/null
 check_equal 'stopped' stopped "$(outcome_of "$run.1")"
 
