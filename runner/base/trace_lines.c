@@ -90,7 +90,7 @@ static void add_reason(struct buf *out, const json_t *call)
     const char *reason = jx_str(call, "reason", "");
     if (!*reason || strcmp(jx_str(call, "why", ""), "ladder") == 0)
         return; /* that of the ladder tells nothing of this call */
-    buf_adds(out, " (");
+    buf_adds(out, out->len ? " (" : "(");
     add_clean(out, reason);
     buf_addch(out, ')');
 }

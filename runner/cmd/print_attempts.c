@@ -365,7 +365,6 @@ void print_attempt(struct buf *out, const struct print *p, const json_t *a)
     print_field(out, p, "engine", jx_str(a, "engine", NULL));
     print_field(out, p, "log", jx_str(a, "log", NULL));
     print_field(out, p, "last line", jx_str(a, "last_line", NULL));
-    print_field(out, p, "note", jx_str(a, "note", NULL));
     if (*jx_str(a, "task", "")) {
         buf_adds(out, "  task:\n");
         print_block(out, jx_str(a, "task", ""), 4);

@@ -101,6 +101,8 @@ until_true 20 is_done "$run.1" || die 'the denied attempt did not end'
 headgate logs "$run.1" >"$WORLD/log" 2>&1
 check_has "the person's words reach the client, with the call" 'unlisted.example:80 is denied .call c[0-9]+.: use the mirror' "$WORLD/log"
 check_has 'a denial holds' '^over$' "$WORLD/log"
+headgate trace "$run.1" >"$WORLD/trace"
+check_has 'and the trace tells them' 'unlisted.example:80 denied by [^ ]+ ([^ ].* )?[(]use the mirror[)]$' "$WORLD/trace"
 
 # With nobody there it ends by itself.
 git config --file "$XDG_CONFIG_HOME/headgate/config" gate.netDeadline 300

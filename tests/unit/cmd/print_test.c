@@ -117,6 +117,7 @@ static void shows_an_attempt(void **state)
     jx_set_str(a, "task", "first\n  second\t\033x\n");
     jx_set_str(a, "base", "0123456789abcdef");
     jx_set_str(a, "base_ref", "main");
+    jx_set_str(a, "note", "it was told");
     AUTO_BUF struct buf out = BUF_INIT;
     print_attempt(&out, &narrow, a);
     assert_string_equal(out.ptr, "3.3 ok\n"
@@ -125,6 +126,7 @@ static void shows_an_attempt(void **state)
                                  "  branch:     headgate/3/3\n"
                                  "  base:       0123456789 (main)\n"
                                  "  work:       1 commit, 1 file\n"
+                                 "  note:       it was told\n"
                                  "  task:\n"
                                  "    first\n"
                                  "      second        \\ex\n"
