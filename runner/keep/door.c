@@ -166,6 +166,20 @@ static void door_orphan(struct door_call *c)
         return; /* the server orphans what waits when the keeper has ended */
 }
 
+/* What comes through the socket is what an agent says. Programs and connections are what the kernel
+ * and the proxy say: a person must not be shown the one as the other. */
+static bool read_request(struct call_request *ret, const char *line, size_t len, struct err *err)
+{
+    static const char *const ours[] = {"exec", "net"};
+    if (!call_request_parse(ret, line, len, err))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+        if (strcmp(ret->source, ours[i]) == 0)
+            return err_set(err, ERR_FORMAT, "calls of source %s are not an agent's to make",
+                           ours[i]);
+    return true;
+}
+
 static void door_on_line(struct conn *conn, const char *line, size_t len, void *arg)
 {
     struct door_call *c = arg;
@@ -179,7 +193,7 @@ static void door_on_line(struct conn *conn, const char *line, size_t len, void *
     } else if (door_is_too_fast(c->door)) {
         door_deny_excess(c,
                          "Too many calls of this attempt within a second; try again more slowly");
-    } else if (!call_request_parse(&request, line, len, &err)) {
+    } else if (!read_request(&request, line, len, &err)) {
         door_deny(c, err.code == ERR_LIMIT ? "quota" : "closed", err.text);
     } else {
         door_judge(c, &request);

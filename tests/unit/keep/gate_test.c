@@ -338,6 +338,22 @@ static void nonsense_and_excess_are_denied_with_a_reason(void **state)
     world_done(&w);
 }
 
+static void an_agent_cannot_speak_for_the_kernel(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init_asking(
+        &w, "for s in net exec; do keep_caller raw \"{\\\"v\\\":1,\\\"source\\\":\\\"$s\\\","
+            "\\\"agent\\\":\\\"other\\\",\\\"tool\\\":\\\"$s\\\",\\\"args\\\":{}}\\\\n\"; done");
+    world_start(&w);
+    world_expect_exit(&w, 0, "exit");
+    world_expect_in_log(&w, "calls of source net are not an agent's to make");
+    world_expect_in_log(&w, "calls of source exec are not an agent's to make");
+    AUTO_JSON json_t *records = world_spool(&w);
+    assert_int_equal(world_count(records, "asked"), 0);
+    world_done(&w);
+}
+
 static void no_more_than_the_bound_may_wait(void **state)
 {
     (void)state;
@@ -422,6 +438,7 @@ int main(void)
         world_test(a_waiting_call_is_closed_when_the_attempt_ends),
         world_test(a_second_request_on_a_connection_is_refused),
         world_test(nonsense_and_excess_are_denied_with_a_reason),
+        world_test(an_agent_cannot_speak_for_the_kernel),
         world_test(no_more_than_the_bound_may_wait),
         world_test(a_new_policy_is_in_force_when_its_epoch_is_told),
         world_test(many_records_reach_a_server_that_comes_late),
