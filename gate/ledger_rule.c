@@ -144,9 +144,13 @@ static void release_rules(struct rule_array *a)
 static bool add_rule(struct rule_array *a, struct db_stmt *s, struct err *err)
 {
     struct rule rule = RULE_INIT;
+    int64_t id = db_col_int(s, 0);
     if (!rule_parse(&rule, db_col_str(s, 1), err))
-        return err_prefix(err, "the stored rule %" PRId64, db_col_int(s, 0));
-    rule.id = db_col_int(s, 0);
+        return err_prefix(err,
+                          "rule r%" PRId64 " of the store cannot be read ('headgate gate rule rm "
+                          "r%" PRId64 "' removes it)",
+                          id, id);
+    rule.id = id;
     a->v = xreallocarray(a->v, a->n + 1, sizeof(*a->v));
     a->v[a->n++] = rule;
     return true;

@@ -430,7 +430,17 @@ static void start(struct live *live, enum job_kind kind)
                         .paths = &s->paths,
                         .config = s->config,
                         .force = live->discard_by_force};
-    if (!fill_job(job, s, &err)) {
+    bool is_filled = fill_job(job, s, &err);
+    /* What the store holds will not be another thing the next time. */
+    if (!is_filled && kind == JOB_PREPARE && (err.code == ERR_FORMAT || err.code == ERR_USAGE)) {
+        live->wanted &= ~(1U << kind);
+        live->job = job;
+        job->err = err;
+        job->is_back = true;
+        finish(job);
+        return;
+    }
+    if (!is_filled) {
         server_log("attempt %s: %s (tried again)", live->id, err.text);
         job_free(job);
         retry_later(s);

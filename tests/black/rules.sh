@@ -270,3 +270,13 @@ check_status 1 'a missing row' headgate gate verify --file "$WORLD/missing"
 sed '$d' "$WORLD/log" >"$WORLD/cut"
 check_status 1 'a cut end' headgate gate verify --file "$WORLD/cut"
 check_status 0 'the store verifies' headgate gate verify
+
+# A rule that cannot be read, of a newer version say, ends what it would have judged, and says how to go on.
+check_status 0 'a rule' headgate gate rule add allow command make newer
+rule=$(headgate gate rule ls --json | jq '[.rules[].id] | max')
+sqlite3 "$(echo "$XDG_STATE_HOME"/headgate/*/state.db)" "UPDATE rule SET text = 'allow riddle make newer' WHERE id = $rule"
+check_status 1 'a run beside it fails' timeout 60 headgate run -- true
+check_equal 'at once' failed "$(outcome_of "$(last_run).1")"
+check 'with the rule and the remedy' sh -c "headgate show $(last_run).1 | grep -q 'gate rule rm r$rule'"
+check_status 0 'which works' headgate gate rule rm "r$rule"
+check_status 0 'and runs go on' headgate run -- true
