@@ -109,40 +109,22 @@ static int code_of(const struct err *err)
     return err->sys_errno > 0 && err->sys_errno < 126 ? err->sys_errno : EINVAL;
 }
 
-static ino_t own_pid_namespace(void)
-{
-    struct stat st;
-    return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
-}
-
-/* In a child of the box's pid namespace. Where the box has none of its own (left out for diagnosis),
- * all processes are those of the host, and none is stopped. */
-static int take_plan(const struct plan *plan, ino_t host, struct err *err)
-{
-    bool is_own = own_pid_namespace() != host;
-    if (is_own)
-        kill(-1, SIGSTOP);
-    bool ok = take_steps(plan, err);
-    if (is_own)
-        kill(-1, SIGCONT);
-    return ok ? 0 : code_of(err);
-}
-
-/* What one plan asks for. */
+/* What one plan asks for, in a child of the box's pid namespace. */
 static int hold(int plan_fd, pid_t init_pid)
 {
     static bool has_joined;
-    static ino_t host;
     struct plan plan = {0};
     struct err err = ERR_INIT;
     int status = 1;
-    if (!has_joined)
-        host = own_pid_namespace();
     if (!plan_map(&plan, plan_fd, &err) || !(has_joined = has_joined || join(init_pid, &err)))
         return code_of(&err);
     pid_t pid = fork();
-    if (pid == 0)
-        _exit(take_plan(&plan, host, &err));
+    if (pid == 0) {
+        kill(-1, SIGSTOP);
+        bool ok = take_steps(&plan, &err);
+        kill(-1, SIGCONT);
+        _exit(ok ? 0 : code_of(&err));
+    }
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     plan_unmap(&plan);
