@@ -33,11 +33,13 @@
 #include "runner/store/run_row.h"
 #include "runner/store/store.h"
 #include "runner/wire/conn.h"
+#include "runner/wire/sync.h"
 
 enum {
     LINGER_MS = 2000,  /* for clients that do not read their last answers */
     TAKE_TURN_MS = 20, /* between looks at another server that starts or ends */
     TAKE_TURNS = 1000, /* 20 s */
+    ANSWER_MS = 5000,  /* for one that runs and is busy */
     LOG_BYTES_MAX = 1024 * 1024,
 };
 
@@ -179,11 +181,21 @@ static int lock(const struct paths *paths, struct err *err)
     return steal_fd(&fd);
 }
 
+/* That it can be connected to is not enough: what a killed server was about to start holds its
+ * listener and its lock until it is another program. */
 static bool answers(const struct paths *paths)
 {
     struct err ignored = ERR_INIT;
-    AUTO_FD int fd = conn_connect(paths->control, &ignored);
-    return fd >= 0;
+    struct sync_conn conn = {.fd = -1};
+    AUTO_JSON json_t *hello =
+        json_pack("{s:i, s:s, s:i, s:s}", "id", 1, "op", "hello", "v", 1, "client", "server");
+    json_t *answer = NULL;
+    bool ok = sync_open(&conn, paths->control, &ignored) && sync_send(&conn, hello, &ignored) &&
+              sync_recv(&answer, &conn, ANSWER_MS, &ignored) && answer;
+    json_decref(answer);
+    if (conn.fd >= 0)
+        sync_close(&conn);
+    return ok;
 }
 
 /* Become the server or find one that listens; one that is just ending or starting is waited for. */
