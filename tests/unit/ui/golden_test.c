@@ -241,7 +241,7 @@ static const char trace_json[] =
     "{\"kind\":\"call\",\"at_ms\":1760000002000,\"call\":{\"id\":\"c12\",\"state\":\"consumed\","
     "\"decided_by\":\"ann (shell, pid 4)\",\"tool\":\"Bash\",\"args\":{\"command\":\"npm ci\"}},"
     "\"children\":[{\"kind\":\"program\",\"at_ms\":1760000003000,\"path\":\"/usr/bin/npm\",\"n\":3,"
-    "\"children\":[{\"kind\":\"net\",\"at_ms\":1760000004000,\"host\":\"registry.npmjs.org\","
+    "\"children\":[{\"kind\":\"net\",\"at_ms\":1760000004000,\"host\":\"registry.demo.test\","
     "\"port\":443,\"connections\":2,\"up\":1536,\"down\":20,\"denied\":0,\"refused\":1,"
     "\"refused_why\":\"the TLS handshake names another host\",\"children\":[]}]}]},"
     "{\"kind\":\"call\",\"at_ms\":1760000005000,\"call\":{\"id\":\"c13\",\"state\":\"pending\","
