@@ -229,7 +229,7 @@ static bool describe(struct box_spec *spec, void *arg, struct err *err)
         !add_configured(spec, config, &env, person_home, err) ||
         !show_work(spec, o, person_home, err) ||
         !add_named(spec, o, config, &env, person_home, err) ||
-        !hide_own(spec, err) || !box_claims_take(spec, err))
+        !hide_own(spec, err))
         return false;
     note_unwritable(spec, &account);
     remember_shown(r, spec);
@@ -315,7 +315,7 @@ static bool run(int *ret_status, const struct box_options *o, const struct strv 
         o, config, &net, command, STRV_INIT, STRV_INIT};
     if (net.n && !box_proxy_new(&proxy, &net, way_out_port(&o->services), err))
         return false;
-    if (!box_loop_run(&end, launcher, is_plain, describe, &request, proxy, err))
+    if (!box_loop_run(&end, launcher, is_plain, describe, &request, box_claims_take, proxy, err))
         return false;
     note_made(&request);
     if (o->explain && !explain(&end, err))

@@ -147,7 +147,7 @@ static bool start_launcher(struct loop *l, struct box_launcher *ret, const char 
 
 /* The launcher's own start and the making of its plan go on at the same time. */
 static bool start(struct loop *l, const char *path, bool is_plain, box_describe_fn describe,
-                  void *arg, struct err *err)
+                  void *arg, box_allow_fn allow, struct err *err)
 {
     AUTO_BUF struct buf plan = BUF_INIT;
     AUTO_BOX_SPEC struct box_spec spec;
@@ -161,7 +161,7 @@ static bool start(struct loop *l, const char *path, bool is_plain, box_describe_
     if (!describe(&spec, arg, err) || !box_plan(&plan, &spec, err))
         return false;
     held_plan(&l->held, &plan, path);
-    return box_launcher_plan(&l->child, &launcher, &plan, err);
+    return box_launcher_plan(&l->child, &launcher, &plan, err) && (!allow || allow(&spec, err));
 }
 
 static bool take_terminal(struct loop *l, int fd, struct err *err)
@@ -281,7 +281,8 @@ static bool turn(struct loop *l, struct pollfd *fds, struct err *err)
 }
 
 bool box_loop_run(struct box_end *ret, const char *launcher, bool is_plain,
-                  box_describe_fn describe, void *arg, struct box_proxy *proxy, struct err *err)
+                  box_describe_fn describe, void *arg, box_allow_fn allow, struct box_proxy *proxy,
+                  struct err *err)
 {
     AUTO_LOOP struct loop l = {
         .child = {.ctl_fd = -1, .groups = STRV_INIT},
@@ -295,7 +296,7 @@ bool box_loop_run(struct box_end *ret, const char *launcher, bool is_plain,
     l.proxy = proxy;
     for (int i = 0; i < 3; i++)
         box_flow_init(&l.flow[i], -1, -1);
-    if (!watch_signals(&l, err) || !start(&l, launcher, is_plain, describe, arg, err))
+    if (!watch_signals(&l, err) || !start(&l, launcher, is_plain, describe, arg, allow, err))
         return false;
     /* Said at once: pid 1 hears it only when all layers are in force, and refuses by itself to go
      * on without a required one. If it is gone already, its last message says why. */

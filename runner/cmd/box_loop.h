@@ -24,12 +24,14 @@ struct box_end {
 
 /* Fills the spec while the launcher starts; spec->pty, cols and rows are set before. */
 typedef bool (*box_describe_fn)(struct box_spec *spec, void *arg, struct err *err);
+/* Asked while the box is built and before anything runs in it; false ends it. */
+typedef bool (*box_allow_fn)(const struct box_spec *spec, struct err *err);
 
 /* Start the box, run it to its end. is_plain: describe will leave no layer out and set no limit, so
- * that the namespaces can be made meanwhile. proxy (NULL: none) gets the listening sockets of its
- * port. What the box itself says went wrong is in ret->failure. */
+ * that the namespaces can be made meanwhile. allow may be NULL. proxy (NULL: none) gets the
+ * listening sockets of its port. What the box itself says went wrong is in ret->failure. */
 bool box_loop_run(struct box_end *ret, const char *launcher, bool is_plain,
-                  box_describe_fn describe, void *arg, struct box_proxy *proxy,
+                  box_describe_fn describe, void *arg, box_allow_fn allow, struct box_proxy *proxy,
                   struct err *err) WARN_UNUSED;
 
 #endif

@@ -98,7 +98,7 @@ static bool run(int *ret_status, struct broker_job *job, struct err *err)
     AUTO_FREE char *launcher = paths_program("headgate-box", err);
     bool ok = launcher && look_up(job, err) &&
               box_proxy_new(&proxy, &job->hosts, way_out_port(&no_services), err) &&
-              box_loop_run(&end, launcher, false, describe, job, proxy, err);
+              box_loop_run(&end, launcher, false, describe, job, NULL, proxy, err);
     box_proxy_free(proxy);
     if (!ok)
         return false;
