@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runner/base/fs.h"
 #include "runner/base/mem.h"
 
 enum { SMALL_FILE_BYTES = 16 * 1024 };
@@ -67,20 +68,14 @@ static bool has(const struct box_spec *spec, enum layer_id id)
     return (spec->without & (1U << id)) == 0;
 }
 
-static bool is_at_or_below(const char *path, const char *folder)
-{
-    size_t len = strlen(folder);
-    return path && strncmp(path, folder, len) == 0 && (path[len] == '/' || !path[len]);
-}
-
 /* A mount point is opened without following links, so the box's own links must not lie on the way
  * to one. */
 static bool is_on_the_way(const struct box_spec *spec, const char *path)
 {
-    if (is_at_or_below(spec->home_inside, path) || is_at_or_below(spec->overlay.inside, path))
+    if (fs_is_at_or_below(spec->home_inside, path) || fs_is_at_or_below(spec->overlay.inside, path))
         return true;
     for (size_t i = 0; i < spec->n_binds; i++)
-        if (is_at_or_below(spec->binds[i].inside, path))
+        if (fs_is_at_or_below(spec->binds[i].inside, path))
             return true;
     return false;
 }
@@ -242,7 +237,7 @@ bool plan_add_system(struct buf *plan, const struct box_spec *spec, struct err *
 bool box_is_system_path(const char *path)
 {
     for (size_t i = 0; i < ARRAY_LEN(system_folders); i++)
-        if (is_at_or_below(path, system_folders[i]))
+        if (fs_is_at_or_below(path, system_folders[i]))
             return true;
     return false;
 }

@@ -22,16 +22,9 @@ enum {
     START_S = 120, /* from the note to the keeper that answers */
 };
 
-static bool is_at_or_below(const char *path, const char *folder)
-{
-    size_t len = strlen(folder);
-    return strcmp(folder, "/") == 0 ||
-           (strncmp(path, folder, len) == 0 && (path[len] == '/' || !path[len]));
-}
-
 bool claims_overlap(const char *a, const char *b)
 {
-    return is_at_or_below(a, b) || is_at_or_below(b, a);
+    return fs_is_at_or_below(a, b) || fs_is_at_or_below(b, a);
 }
 
 static bool check_own(const struct boxes *b, const struct box_bind *bind, struct err *err)

@@ -251,6 +251,13 @@ char *fs_dirname(const char *path)
     return xstrndup(path, len);
 }
 
+bool fs_is_at_or_below(const char *path, const char *folder)
+{
+    size_t len = strlen(folder);
+    return path && (strcmp(folder, "/") == 0 ||
+                    (strncmp(path, folder, len) == 0 && (path[len] == '/' || !path[len])));
+}
+
 const char *fs_basename(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -54,6 +54,8 @@ char *fs_join(const char *a, const char *b);
 char *fs_realpath(const char *path, struct err *err);
 char *fs_dirname(const char *path);
 const char *fs_basename(const char *path);
+/* As the paths are written; path NULL: false. Both absolute, without a slash at the end. */
+bool fs_is_at_or_below(const char *path, const char *folder);
 bool fs_set_nonblock(int fd, struct err *err) WARN_UNUSED;
 
 #endif

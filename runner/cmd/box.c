@@ -52,17 +52,10 @@ static bool show_paths(struct box_spec *spec, const struct strv *paths, unsigned
     return true;
 }
 
-static bool is_at_or_above(const char *path, const char *other)
-{
-    size_t len = strlen(path);
-    return strcmp(path, "/") == 0 ||
-           (strncmp(path, other, len) == 0 && (other[len] == '/' || !other[len]));
-}
-
 /* In every box, or the box's own: a command can start there without its being shown. */
 static bool is_in_each_box(const char *path)
 {
-    return strcmp(path, "/") == 0 || strcmp(path, "/tmp") == 0 || is_at_or_above("/etc", path) ||
+    return strcmp(path, "/") == 0 || strcmp(path, "/tmp") == 0 || fs_is_at_or_below(path, "/etc") ||
            box_is_system_path(path);
 }
 
@@ -89,7 +82,7 @@ static bool show_work(struct box_spec *spec, const struct box_options *o, const 
     if (is_named || (is_in_each_box(spec->cwd) && !is_own(spec->cwd, spec->uid)))
         return true;
     AUTO_FREE char *real_home = fs_realpath(home, err);
-    if (real_home && is_at_or_above(spec->cwd, real_home))
+    if (real_home && fs_is_at_or_below(real_home, spec->cwd))
         return err_set(err, ERR_USAGE,
                        "%s would show your whole home in the box; go to the folder of the work, or "
                        "say --ro . if you mean it",
@@ -152,7 +145,7 @@ static bool hide_own(struct box_spec *spec, struct err *err)
     paths_add_private(&hidden);
     for (size_t i = 0; i < hidden.n; i++) {
         for (size_t j = 0; j < spec->n_binds; j++)
-            if (is_at_or_above(hidden.v[i], spec->binds[j].host))
+            if (fs_is_at_or_below(spec->binds[j].host, hidden.v[i]))
                 return err_set(err, ERR_USAGE, "%s cannot be shown in a box: Headgate keeps its state there",
                                spec->binds[j].host);
         strv_push(&spec->masks, hidden.v[i]);

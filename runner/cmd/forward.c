@@ -15,8 +15,6 @@
 
 enum { PORT_MAX = 65535, ANSWER_MS = 10000 };
 
-#define AUTO_SYNC __attribute__((cleanup(sync_close)))
-
 static bool parse_port(int *ret, const char *word, struct err *err)
 {
     char *end;

@@ -327,16 +327,21 @@ void create_add_ask(struct buf *out, const struct create *c)
     buf_adds(out, goes_on ? ", then said again and waiting on" : ", then denied as a timeout");
 }
 
-/* Before anything of the environment is stored. */
-static bool take_keys(struct create *c, struct err *err)
+void create_add_services(struct strv *out, const struct create *c)
 {
-    AUTO_STRV struct strv services = STRV_INIT;
     size_t i;
     const json_t *port;
     json_array_foreach(jx_arr(c->body, "services"), i, port)
     {
-        strv_pushf(&services, "%lld", (long long)json_integer_value(port));
+        strv_pushf(out, "%lld", (long long)json_integer_value(port));
     }
+}
+
+/* Before anything of the environment is stored. */
+static bool take_keys(struct create *c, struct err *err)
+{
+    AUTO_STRV struct strv services = STRV_INIT;
+    create_add_services(&services, c);
     return model_way_take(&c->model, &c->keys, &c->env, &services, c->agent, c->config, err);
 }
 
@@ -424,16 +429,6 @@ static int size_or(const json_t *body, const char *member, int fallback)
     return value > 0 && value <= INT16_MAX ? (int)value : fallback;
 }
 
-static void add_services(struct attempt_spec *spec, const json_t *body)
-{
-    size_t i;
-    const json_t *port;
-    json_array_foreach(jx_arr(body, "services"), i, port)
-    {
-        strv_pushf(&spec->services, "%lld", (long long)json_integer_value(port));
-    }
-}
-
 void create_spec(struct attempt_spec *ret, const struct create *c, const json_t *task, int64_t n)
 {
     const json_t *limits = jx_obj(c->body, "limits");
@@ -477,7 +472,7 @@ void create_spec(struct attempt_spec *ret, const struct create *c, const json_t 
         AUTO_JSON json_t *model = model_way_json(&c->model);
         model_way_parse(&spec.model, model);
     }
-    add_services(&spec, c->body);
+    create_add_services(&spec.services, c);
     *ret = spec;
 }
 

@@ -60,6 +60,8 @@ void create_spec(struct attempt_spec *ret, const struct create *c, const json_t 
 /* The rung of a task: its own, never looser than the repository wants it; *ret is the run's before. */
 bool create_task_rung(enum ladder *ret, const struct create *c, const json_t *task,
                       struct err *err) WARN_UNUSED;
+/* Append the ports of this host that it may reach, as decimal text. */
+void create_add_services(struct strv *out, const struct create *c);
 /* "30m, then denied as a timeout": how long its calls wait for a person. */
 void create_add_ask(struct buf *out, const struct create *c);
 /* A short title of a task for lists. Allocated. */

@@ -147,12 +147,7 @@ static bool store_run(struct create *c, struct err *err)
 static char *network_text(const struct create *c)
 {
     AUTO_STRV struct strv services = STRV_INIT;
-    size_t i;
-    const json_t *port;
-    json_array_foreach(jx_arr(c->body, "services"), i, port)
-    {
-        strv_pushf(&services, "%lld", (long long)json_integer_value(port));
-    }
+    create_add_services(&services, c);
     return way_out_text(&c->net, &services);
 }
 

@@ -186,15 +186,13 @@ static int lock(const struct paths *paths, struct err *err)
 static bool answers(const struct paths *paths)
 {
     struct err ignored = ERR_INIT;
-    struct sync_conn conn = {.fd = -1};
+    AUTO_SYNC struct sync_conn conn = {.fd = -1};
     AUTO_JSON json_t *hello =
         json_pack("{s:i, s:s, s:i, s:s}", "id", 1, "op", "hello", "v", 1, "client", "server");
     json_t *answer = NULL;
     bool ok = sync_open(&conn, paths->control, &ignored) && sync_send(&conn, hello, &ignored) &&
               sync_recv(&answer, &conn, ANSWER_MS, &ignored) && answer;
     json_decref(answer);
-    if (conn.fd >= 0)
-        sync_close(&conn);
     return ok;
 }
 

@@ -12,6 +12,7 @@ struct sync_conn {
     struct frame frame;
     int64_t next_id;
 };
+#define AUTO_SYNC __attribute__((cleanup(sync_close)))
 
 bool sync_open(struct sync_conn *ret, const char *socket_path, struct err *err) WARN_UNUSED;
 void sync_close(struct sync_conn *c);
