@@ -59,10 +59,12 @@ static void log_program(struct exec_gate *g, const struct exec_image *image, pid
 static void go_on_unverified(struct exec_gate *g, const struct exec_notice *n,
                              const struct exec_image *image)
 {
+    if (!exec_notice_lives(n, g->listener_fd))
+        return;
+    log_program(g, image, n->tid, false); /* before the answer: after it the caller may be gone */
     if (exec_notice_answer(n, g->listener_fd, 0)) {
         g->has_begun = true;
         g->log.n_unverified++;
-        log_program(g, image, n->tid, false);
     }
 }
 
@@ -280,6 +282,7 @@ void exec_gate_event(struct exec_gate *g, pid_t pid, int status)
         else if (exec_gate_looks_at_origin(g))
             exec_family_begun(&g->family, pid, image.call);
         log_program(g, &image, pid, true);
+        exec_trace_let_begin(pid);
         break;
     case EXEC_RACED:
         on_raced(g, &image);

@@ -87,6 +87,11 @@ void exec_trace_answered(struct exec_trace *t, pid_t tid, bool is_answered)
     ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 }
 
+void exec_trace_let_begin(pid_t pid)
+{
+    let_go(pid, 0);
+}
+
 static bool is_executable_of(const struct exec_image *image, pid_t pid)
 {
     char path[64];
@@ -134,8 +139,10 @@ static enum exec_outcome judge_exec(struct exec_trace *t, pid_t pid, struct exec
     if (is_equal || watch->is_stale) {
         bool is_stale = watch->is_stale;
         take_out(t, watch, ret_image);
+        if (!is_stale)
+            return EXEC_BEGAN;
         let_go(pid, 0);
-        return is_stale ? EXEC_GONE : EXEC_BEGAN;
+        return EXEC_GONE;
     }
     kill(pid, SIGKILL); /* the tracer has to reap it, else its parent waits for ever */
     watch->tid = pid;

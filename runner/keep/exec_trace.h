@@ -1,7 +1,7 @@
 /*
  * exec_trace: lets an exec go on and makes sure that the kernel did the one that was decided.
  *
- *   parked --seize, continue, interrupt--> going on --exec stop: equal-----> let go   EXEC_BEGAN
+ *   parked --seize, continue, interrupt--> going on --exec stop: equal-----> stands   EXEC_BEGAN
  *                                             |      --exec stop: different-> killed   EXEC_RACED
  *                                             +------other stop: it failed--> let go   EXEC_FAILED
  *
@@ -23,7 +23,7 @@
 
 enum exec_outcome {
     EXEC_NONE,   /* not ours, or nothing to tell yet */
-    EXEC_BEGAN,  /* as decided */
+    EXEC_BEGAN,  /* as decided; it still stands before its first instruction */
     EXEC_FAILED, /* the kernel refused it; the caller has its errno */
     EXEC_RACED,  /* something else was about to run, and was killed */
     EXEC_GONE,   /* the caller was killed before */
@@ -56,5 +56,8 @@ void exec_trace_answered(struct exec_trace *t, pid_t tid, bool is_answered);
 /* One status of waitpid. ret_image (released by the caller) is set for all but EXEC_NONE. */
 enum exec_outcome exec_trace_event(struct exec_trace *t, pid_t pid, int status,
                                    struct exec_image *ret_image);
+/* After EXEC_BEGAN, when all that is to be known of the process has been read: it may be gone, and
+ * its number another's, a moment later. */
+void exec_trace_let_begin(pid_t pid);
 
 #endif

@@ -190,8 +190,8 @@ static void reap(struct trial *t)
         AUTO_EXEC_IMAGE struct exec_image image = EXEC_IMAGE_INIT;
         if (pid == t->child.pid && !WIFSTOPPED(status))
             t->is_gone = true;
-        else
-            exec_trace_event(&t->trace, pid, status, &image);
+        else if (exec_trace_event(&t->trace, pid, status, &image) == EXEC_BEGAN)
+            exec_trace_let_begin(pid);
     }
 }
 

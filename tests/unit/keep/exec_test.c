@@ -114,14 +114,23 @@ static void a_file_that_is_exchanged_never_wins(void **state)
     no_race_is_won("rename");
 }
 
+/* A racer needs its moment, which a busy machine may deny it for a while. */
+static void wins_in_the_end(const char *mode)
+{
+    for (int tries = 0; tries < 20; tries++)
+        if (race(mode, RACES / 4, false).evil > 0)
+            return;
+    fail_msg("%s never won", mode);
+}
+
 static void without_verification_the_racers_win(void **state)
 {
     (void)state;
-    assert_true(race("thread", RACES / 4, false).evil > 0);
-    assert_true(race("vfork", RACES / 4, false).evil > 0);
-    assert_true(race("peer", RACES / 4, false).evil > 0);
-    assert_true(race("link", RACES / 4, false).evil > 0);
-    assert_true(race("rename", RACES / 4, false).evil > 0);
+    wins_in_the_end("thread");
+    wins_in_the_end("vfork");
+    wins_in_the_end("peer");
+    wins_in_the_end("link");
+    wins_in_the_end("rename");
 }
 
 static void expect(const char *mode, int n, struct counts want)
@@ -354,6 +363,13 @@ static const char *call_behind(const json_t *records, const char *path)
     return NULL;
 }
 
+static void expect_call_behind(const json_t *records, const char *path, const char *want)
+{
+    const char *call = call_behind(records, path);
+    if (!call || strcmp(call, want) != 0)
+        fail_msg("the call behind %s is %s, not %s", path, call ? call : "not known", want);
+}
+
 static void an_exec_that_carries_out_a_call_is_not_asked(void **state)
 {
     (void)state;
@@ -366,10 +382,31 @@ static void an_exec_that_carries_out_a_call_is_not_asked(void **state)
     world_expect_exit(&w, 0, "exit");
     AUTO_JSON json_t *records = world_spool(&w);
     assert_int_equal(world_count(records, "asked"), 0);
-    assert_string_equal(call_behind(records, "/usr/bin/echo"), "x1");
+    expect_call_behind(records, "/usr/bin/echo", "x1");
     assert_null(call_behind(records, "/t/keep_caller"));
     world_expect_in_log(&w, "one\ntwo\nthree\n");
     world_expect_in_log(&w, "end 1\n");
+    world_done(&w);
+}
+
+/* However short they live. */
+static void programs_that_end_at_once_are_known_by_their_call(void **state)
+{
+    enum { PROGRAMS = 150 };
+    (void)state;
+    struct world w;
+    match(&w, "mkdir /w/p; i=0; while [ $i -lt 150 ]; do cp /bin/true /w/p/$i; i=$((i+1)); done; " CALL(
+                  "for p in /w/p/*; do $p; done") "/bin/sh -c 'for p in /w/p/*; do $p; done'; echo end $?");
+    set_rule(&w, "allow exec cp");
+    set_rule(&w, "allow exec mkdir");
+    world_start(&w);
+    world_expect_exit(&w, 0, "exit");
+    world_expect_in_log(&w, "end 0\n");
+    AUTO_JSON json_t *records = world_spool(&w);
+    for (int i = 0; i < PROGRAMS; i++) {
+        AUTO_FREE char *path = xasprintf("/w/p/%d", i);
+        expect_call_behind(records, path, "x1");
+    }
     world_done(&w);
 }
 
@@ -467,6 +504,7 @@ int main(void)
         world_test(the_agents_own_execs_are_asked_once),
         world_test(a_denied_exec_has_an_errno_and_a_rule_covers_others),
         world_test(an_exec_that_carries_out_a_call_is_not_asked),
+        world_test(programs_that_end_at_once_are_known_by_their_call),
         world_test(an_exec_without_a_call_is_asked),
         world_test(an_agent_behind_a_driver_is_asked_about),
         world_test(a_keeper_that_dies_lets_nothing_run),
