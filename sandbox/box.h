@@ -147,7 +147,8 @@ enum box_msg_kind {
     BOX_MSG_CLOSED,   /* pid 1 is gone */
     BOX_MSG_LAYERS,   /* report: what is in force; before the agent starts */
     BOX_MSG_LISTENER, /* fd, port: a listening socket inside the box */
-    BOX_MSG_DIALED,   /* fd, id: a socket that box_dial asked for, connected */
+    BOX_MSG_DIALED,   /* fd, id: a socket that box_dial asked for: connected or on its way (writable:
+                         it has arrived, or SO_ERROR tells why not), non-blocking */
     BOX_MSG_PTY,      /* fd: master of the pty of process `id` (0: the agent) */
     BOX_MSG_EXEC_LISTENER, /* fd: seccomp(2) notifications of every exec in the box, once and before
                               BOX_MSG_LAYERS; -1: there are none, for the reason in error. status:
@@ -193,9 +194,9 @@ bool box_go(int ctl_fd, struct err *err) WARN_UNUSED;
  * the agent and env over it. id > 0, chosen by the caller. */
 bool box_join(int ctl_fd, int id, const struct strv *argv, const struct strv *env, const char *cwd,
               uint16_t cols, uint16_t rows, struct err *err) WARN_UNUSED;
-/* Connect to a port of the box's own loopback; BOX_MSG_DIALED or BOX_MSG_FAILED answers with the
- * caller's id. */
-bool box_dial(int ctl_fd, int id, int port, struct err *err) WARN_UNUSED;
+/* Connect to a port of the box's own loopback, 127.0.0.1 or ::1; BOX_MSG_DIALED or BOX_MSG_FAILED
+ * answers with the caller's id. */
+bool box_dial(int ctl_fd, int id, int port, bool is_v6, struct err *err) WARN_UNUSED;
 /* Send a signal to the process group of a joined process or the agent (id 0), from inside. */
 bool box_signal(int ctl_fd, int id, int signal_number, struct err *err) WARN_UNUSED;
 

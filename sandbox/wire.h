@@ -42,6 +42,7 @@ struct wire_cmd {
     int32_t id;
     int32_t signal_number;
     int32_t port; /* WIRE_DIAL */
+    bool is_v6;   /* WIRE_DIAL */
 };
 
 #endif

@@ -18,45 +18,128 @@ struct forward {
     int port; /* in the box */
 };
 
+/* One connection that was accepted, while its way inside is tried. */
 struct forward_wait {
     struct forward_wait *next;
-    int id, fd;
+    struct forwards *all;
+    int id, port, outside;
+    bool is_v6;
+    int inside; /* -1: not told yet; else on its way */
+    uv_poll_t arrival;
 };
+
+static void forward_wait_on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+/* Take it from the list; it is freed by the loop, and its sockets are the caller's. */
+static void forward_wait_end(struct forward_wait *wait)
+{
+    struct forward_wait **at = &wait->all->waiting;
+    while (*at != wait)
+        at = &(*at)->next;
+    *at = wait->next;
+    wait->all->n_waiting--;
+    if (wait->inside < 0) {
+        free(wait);
+        return;
+    }
+    uv_poll_stop(&wait->arrival);
+    uv_close((uv_handle_t *)&wait->arrival, forward_wait_on_closed);
+}
+
+static void forward_wait_drop(struct forward_wait *wait)
+{
+    int inside = wait->inside, outside = wait->outside;
+    forward_wait_end(wait);
+    if (inside >= 0)
+        close(inside);
+    if (outside >= 0)
+        close(outside);
+}
+
+/* Takes outside over. */
+static void forward_try(struct forwards *f, int id, int port, bool is_v6, int outside)
+{
+    struct err err = ERR_INIT;
+    if (f->n_waiting >= FORWARD_WAITING_MAX || !f->dial(f->arg, id, port, is_v6, &err)) {
+        close(outside);
+        return;
+    }
+    struct forward_wait *wait = xcalloc(1, sizeof *wait);
+    *wait = (struct forward_wait){.next = f->waiting,
+                                  .all = f,
+                                  .id = id,
+                                  .port = port,
+                                  .outside = outside,
+                                  .is_v6 = is_v6,
+                                  .inside = -1};
+    f->waiting = wait;
+    f->n_waiting++;
+}
+
+/* Nobody there; but a server may listen on ::1 alone. */
+static void forward_refused(struct forward_wait *wait)
+{
+    struct forwards *f = wait->all;
+    int id = wait->id, port = wait->port, outside = wait->outside;
+    if (wait->is_v6) {
+        forward_wait_drop(wait);
+        return;
+    }
+    wait->outside = -1;
+    forward_wait_drop(wait);
+    forward_try(f, id, port, true, outside);
+}
+
+static void forward_on_arrival(uv_poll_t *poll, int status, int events)
+{
+    struct forward_wait *wait = poll->data;
+    struct services *services = wait->all->services;
+    int why = 0, inside = wait->inside, outside = wait->outside;
+    socklen_t len = sizeof why;
+    (void)events;
+    (void)status; /* the socket tells */
+    if (getsockopt(inside, SOL_SOCKET, SO_ERROR, &why, &len) != 0 || why != 0) {
+        forward_refused(wait);
+        return;
+    }
+    forward_wait_end(wait);
+    services_relay(services, inside, outside);
+}
+
+static void forward_await_arrival(struct forward_wait *wait, int inside)
+{
+    if (uv_poll_init(wait->all->services->loop, &wait->arrival, inside) != 0) {
+        close(inside);
+        forward_wait_drop(wait);
+        return;
+    }
+    wait->inside = inside;
+    wait->arrival.data = wait;
+    uv_poll_start(&wait->arrival, UV_WRITABLE, forward_on_arrival);
+}
 
 static void forward_on_accept(void *arg, int fd)
 {
     const struct forward *forward = arg;
     struct forwards *f = forward->all;
-    struct err err = ERR_INIT;
     int id = FORWARD_FIRST_ID + f->last_id++ % FORWARD_FIRST_ID;
-    if (f->n_waiting >= FORWARD_WAITING_MAX || !f->dial(f->arg, id, forward->port, &err)) {
-        close(fd);
-        return;
-    }
-    struct forward_wait *wait = xcalloc(1, sizeof *wait);
-    *wait = (struct forward_wait){.next = f->waiting, .id = id, .fd = fd};
-    f->waiting = wait;
-    f->n_waiting++;
+    forward_try(f, id, forward->port, false, fd);
 }
 
 void forwards_dialed(struct forwards *f, int id, int fd)
 {
-    struct forward_wait **at = &f->waiting;
-    while (*at && (*at)->id != id)
-        at = &(*at)->next;
-    struct forward_wait *wait = *at;
-    if (!wait) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    *at = wait->next;
-    f->n_waiting--;
-    if (fd >= 0)
-        services_relay(f->services, fd, wait->fd);
-    else
-        close(wait->fd);
-    free(wait);
+    struct forward_wait *wait = f->waiting;
+    while (wait && (wait->id != id || wait->inside >= 0))
+        wait = wait->next;
+    if (wait && fd >= 0)
+        forward_await_arrival(wait, fd);
+    else if (wait)
+        forward_refused(wait);
+    else if (fd >= 0)
+        close(fd);
 }
 
 static int forward_listen(int wanted, int *ret_port, struct err *err)
@@ -137,5 +220,5 @@ void forwards_close(struct forwards *f)
         f->open = next;
     }
     while (f->waiting)
-        forwards_dialed(f, f->waiting->id, -1);
+        forward_wait_drop(f->waiting);
 }

@@ -100,7 +100,7 @@ bool keep_box_start(struct keep *k, struct err *err) WARN_UNUSED;
 void keep_layer_changed(void *arg);
 extern const struct box_side_ops keep_box_ops;
 extern const struct attach_ops keep_attach_ops;
-bool keep_dial(void *arg, int id, int port, struct err *err) WARN_UNUSED;
+bool keep_dial(void *arg, int id, int port, bool is_v6, struct err *err) WARN_UNUSED;
 extern const struct stop_ops keep_stop_ops;
 
 /* keep_server.c */

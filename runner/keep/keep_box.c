@@ -345,12 +345,12 @@ static void keep_hang_up(void *arg, int id)
     (void)is_told;
 }
 
-bool keep_dial(void *arg, int id, int port, struct err *err)
+bool keep_dial(void *arg, int id, int port, bool is_v6, struct err *err)
 {
     struct keep *k = arg;
     if (!k->was_let_go || box_side_ctl(&k->box) < 0)
         return err_set(err, ERR_CONFLICT, "the agent's box is not running");
-    return box_dial(box_side_ctl(&k->box), id, port, err);
+    return box_dial(box_side_ctl(&k->box), id, port, is_v6, err);
 }
 
 static bool keep_forward(void *arg, const void *client, int port, int wanted, int *ret_port,

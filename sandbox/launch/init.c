@@ -245,13 +245,13 @@ static void pass_signal(struct init *in, int id, int signal_number)
         kill(-job->pid, signal_number);
 }
 
-static void dial(const struct init *in, int id, int port)
+static void dial(const struct init *in, const struct wire_cmd *cmd)
 {
     struct err err = ERR_INIT;
-    const struct wire_msg msg = {.kind = BOX_MSG_DIALED, .id = id};
-    AUTO_FD int fd = net_dial(port, &err);
+    const struct wire_msg msg = {.kind = BOX_MSG_DIALED, .id = cmd->id};
+    AUTO_FD int fd = net_dial(cmd->port, cmd->is_v6, &err);
     if (fd < 0)
-        launch_send_failed(in->l->ctl_fd, id, &err);
+        launch_send_failed(in->l->ctl_fd, cmd->id, &err);
     else
         launch_send(in->l->ctl_fd, &msg, fd);
 }
@@ -272,7 +272,7 @@ static void obey(struct init *in)
             launch_send_failed(in->l->ctl_fd, cmd.id, &err);
         break;
     case WIRE_DIAL:
-        dial(in, cmd.id, cmd.port);
+        dial(in, &cmd);
         break;
     case WIRE_SIGNAL:
         pass_signal(in, cmd.id, cmd.signal_number);

@@ -88,9 +88,9 @@ bool root_build(struct launch *l, struct err *err) WARN_UNUSED;
 /* net.c: pid 1 */
 bool net_apply(struct launch *l, struct err *err) WARN_UNUSED;
 
-/* net.c: a socket that is connected to a port of the box's loopback, -1 with err. Waits a fifth of a
- * second at most. */
-int net_dial(int port, struct err *err);
+/* net.c: a socket that is connected to a port of the box's loopback or on its way there (pid 1 waits
+ * for nobody), -1 with err. */
+int net_dial(int port, bool is_v6, struct err *err);
 
 /* pty.c: a terminal of the devpts that is mounted at /dev/pts, window size set. */
 bool pty_open(int *ret_master, int *ret_slave, unsigned cols, unsigned rows,

@@ -11,7 +11,7 @@
 
 #include "runner/base/mem.h"
 
-enum { BACKLOG = 128, DIAL_US = 200000 };
+enum { BACKLOG = 128 };
 
 static int listen_on(int family, const struct sockaddr *address, socklen_t len)
 {
@@ -73,34 +73,23 @@ bool net_apply(struct launch *l, struct err *err)
     return true;
 }
 
-static int dial(int family, const struct sockaddr *address, socklen_t len)
+int net_dial(int port, bool is_v6, struct err *err)
 {
-    const struct timeval patience = {.tv_usec = DIAL_US};
-    AUTO_FD int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)); /* of connect too */
-    if (connect(fd, address, len) != 0)
-        return -1;
-    return steal_fd(&fd);
-}
-
-int net_dial(int port, struct err *err)
-{
-    struct sockaddr_in v4 = {
+    const struct sockaddr_in v4 = {
         .sin_family = AF_INET,
         .sin_port = htons((uint16_t)port),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
-    struct sockaddr_in6 v6 = {
+    const struct sockaddr_in6 v6 = {
         .sin6_family = AF_INET6,
         .sin6_port = htons((uint16_t)port),
         .sin6_addr = IN6ADDR_LOOPBACK_INIT,
     };
-    int fd = dial(AF_INET, (const struct sockaddr *)&v4, sizeof(v4));
-    if (fd < 0)
-        fd = dial(AF_INET6, (const struct sockaddr *)&v6, sizeof(v6));
-    if (fd < 0)
-        err_sys(err, errno, "nothing answers at port %d of the box", port);
-    return fd;
+    const struct sockaddr *address =
+        is_v6 ? (const struct sockaddr *)&v6 : (const struct sockaddr *)&v4;
+    AUTO_FD int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 ||
+        (connect(fd, address, is_v6 ? sizeof v6 : sizeof v4) != 0 && errno != EINPROGRESS))
+        return err_sys(err, errno, "nothing answers at port %d of the box", port), -1;
+    return steal_fd(&fd);
 }

@@ -6,7 +6,7 @@ command -v python3 >/dev/null || skip 'needs python3'
 make_repo "$WORLD/repo"
 cd "$WORLD/repo"
 cat >"$WORLD/serve.py" <<'IN'
-import http.server, socket, sys
+import http.server, socket, sys, time
 class V6(http.server.HTTPServer):
     address_family = socket.AF_INET6
 class H(http.server.BaseHTTPRequestHandler):
@@ -18,14 +18,22 @@ class H(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(n)
         self.send_response(200); self.end_headers(); self.wfile.write(b'%d' % len(body))
     def log_message(self, *a): pass
+def on_their_way(port):
+    rows = [line.split() for line in open('/proc/net/tcp')][1:]
+    return sum(row[2].endswith(':%04X' % port) and row[3] in ('01', '02') for row in rows)
+class Late(http.server.ThreadingHTTPServer):
+    request_queue_size = 0
 if sys.argv[1] == '6':
     s = V6(('::1', 18081), H)
+elif sys.argv[1] == 'late': # answers nobody before six are there, more than its queue holds
+    s = Late(('127.0.0.1', 18083), H)
+    while on_their_way(18083) < 6: time.sleep(0.02)
 else:
     s = http.server.ThreadingHTTPServer(('127.0.0.1', 18080), H)
 open('ready' + sys.argv[1], 'w').close()
 s.serve_forever()
 IN
-headgate run --detach --ladder auto --ro "$WORLD/serve.py" -- sh -c "python3 $WORLD/serve.py 6 & python3 $WORLD/serve.py 4" >"$WORLD/out" || die "$(cat "$WORLD/out")"
+headgate run --detach --ladder auto --ro "$WORLD/serve.py" -- sh -c "python3 $WORLD/serve.py 6 & python3 $WORLD/serve.py late & python3 $WORLD/serve.py 4" >"$WORLD/out" || die "$(cat "$WORLD/out")"
 run=$(last_run)
 running() { [ "$(headgate show "$run.1" --json | jq -r '.attempts[0].state')" = running ]; }
 until_true 30 running || die 'it does not run'
@@ -52,6 +60,10 @@ check_equal 'and of a long question' 2000000 "$(curl -s --max-time 20 --data-bin
 first=$PORT first_pid=$FORWARD
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do get "$first" big | wc -c & done >"$WORLD/many"
 until_true 30 sh -c "[ \$(grep -c 3000000 '$WORLD/many') = 12 ]" && pass 'twelve at once' || fail "twelve at once: $(cat "$WORLD/many")"
+forward "$WORLD/f3" --listen 0 "$run.1" 18083
+late=$PORT
+for i in 1 2 3 4 5 6; do get "$late" '' & done >"$WORLD/late"
+until_true 30 sh -c "[ \$(grep -c 'from the box' '$WORLD/late') = 6 ]" && pass 'more than a queue holds' || fail "more than a queue holds: $(cat "$WORLD/late")"
 check_status 1 'a port that is taken' headgate forward --listen "$first" "$run.1" 18080
 check_has 'is told' 'in use; choose another with --listen' "$OUT"
 forward "$WORLD/f6" --listen 0 "$run.1" 18081
