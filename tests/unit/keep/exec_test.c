@@ -22,20 +22,6 @@ struct counts {
     int good, evil, killed, denied, missing, other;
 };
 
-static void gate(struct world *w, const char *script, const char *policy)
-{
-    world_init(w, script);
-    w->spec.exec_notify = true;
-    jx_set(w->config, "exec",
-           json_pack("{s:s s:b s:i}", "policy", policy, "required", 1, "deadline_ms", 1500));
-}
-
-static void set_rule(struct world *w, const char *text)
-{
-    json_array_append_new(jx_arr(jx_obj(w->config, "policy"), "rules"),
-                          json_pack("{s:i s:s}", "id", 7, "text", text));
-}
-
 static struct counts counts_of(const struct world *w, const char *mode)
 {
     struct counts c = {0};
@@ -59,8 +45,8 @@ static struct counts race(const char *mode, int n, bool is_verified)
         xasprintf("cp /t/exec_good /w/file; printf '#!/t/exec_evil\n' >/w/other; "
                   "chmod 0755 /w/other; exec_racer %s %d",
                   mode, n);
-    gate(&w, script, "watch");
-    set_rule(&w, "deny exec exec_evil");
+    world_init_execs(&w, script, "watch");
+    world_set_rule(&w, "deny exec exec_evil");
     if (!is_verified) {
         jx_set_bool(jx_obj(w.config, "exec"), "verify", false);
         jx_set_bool(jx_obj(w.config, "exec"), "required", false);
@@ -168,7 +154,7 @@ static void a_debugger_is_refused_unless_granted(void **state)
     (void)state;
     struct world w;
     expect("debugger", 3, (struct counts){.denied = 3});
-    gate(&w, "exec_racer debugger 3", "watch");
+    world_init_execs(&w, "exec_racer debugger 3", "watch");
     jx_set_bool(jx_obj(w.config, "exec"), "debugger", true);
     world_start(&w);
     AUTO_JSON json_t *layers = world_record(&w, "layers");
@@ -186,8 +172,9 @@ static void a_program_that_cannot_be_read_is_refused(void **state)
 {
     (void)state;
     struct world w;
-    gate(&w, "cp /t/exec_good p; chmod 0111 p; ./p; echo status $?; chmod 0755 p; ./p; echo then $?",
-         "watch");
+    world_init_execs(
+        &w, "cp /t/exec_good p; chmod 0111 p; ./p; echo status $?; chmod 0755 p; ./p; echo then $?",
+        "watch");
     world_start(&w);
     world_expect_exit(&w, 0, "exit");
     world_expect_in_log(&w, geteuid() == 0 ? "status 0\n" : "status 126\n");
@@ -199,7 +186,7 @@ static void bytes_of_arguments_arrive_as_they_were(void **state)
 {
     (void)state;
     struct world w;
-    gate(&w, "exec_racer bytes 1", "watch");
+    world_init_execs(&w, "exec_racer bytes 1", "watch");
     world_start(&w);
     world_expect_exit(&w, 0, "exit");
     world_expect_in_log(&w, "arg 78\narg 70 72 69 6e 74\narg ff fe 0a\narg\n");
@@ -212,14 +199,14 @@ static void scripts_run_as_without_a_gate(void **state)
 {
     (void)state;
     struct world w;
-    gate(&w,
-         "mkdir d; printf '#!/bin/sh -e\\necho one $0 $1\\n' > d/one; chmod +x d/one; "
-         "printf '#! /w/d/one  two  \\n' > two; chmod +x two; ln -s ../two d/link; "
-         "./d/one a; cd d; ./link b; ../two c; PATH=/w/d:$PATH one d; "
-         "printf 'echo plain\\n' > /w/plain; chmod +x /w/plain; /w/plain; "
-         "printf 'none' > /w/none; /w/none; echo status $?; /w/absent; echo status $?; "
-         "/w/d; echo status $?; /proc/self/exe -c 'echo self'",
-         "watch");
+    world_init_execs(&w,
+                     "mkdir d; printf '#!/bin/sh -e\\necho one $0 $1\\n' > d/one; chmod +x d/one; "
+                     "printf '#! /w/d/one  two  \\n' > two; chmod +x two; ln -s ../two d/link; "
+                     "./d/one a; cd d; ./link b; ../two c; PATH=/w/d:$PATH one d; "
+                     "printf 'echo plain\\n' > /w/plain; chmod +x /w/plain; /w/plain; "
+                     "printf 'none' > /w/none; /w/none; echo status $?; /w/absent; echo status $?; "
+                     "/w/d; echo status $?; /proc/self/exe -c 'echo self'",
+                     "watch");
     world_start(&w);
     world_expect_exit(&w, 0, "exit");
     world_expect_in_log(&w, "one ./d/one a\n");
@@ -232,17 +219,17 @@ static void scripts_run_as_without_a_gate(void **state)
     world_done(&w);
 }
 
-/* Above /proc/self is the box: its programs are found there, and a folder of this host, which is absent in
- * the box, has the errno of what is absent (EACCES would tell that it exists). */
+/* Above /proc/self is the box: its programs are found there, and a folder of this host, which is
+ * absent in the box, has the errno of what is absent (EACCES would tell that it exists). */
 static void what_is_above_proc_self_is_of_the_box(void **state)
 {
     (void)state;
     struct world w;
-    gate(&w,
-         "/w/host; echo host $?; /proc/self/../../t/exec_good; echo self $?; "
-         "/proc/thread-self/../../../../t/exec_good; echo thread $?; "
-         "/proc/self/task/../root/t/exec_good; echo root $?",
-         "watch");
+    world_init_execs(&w,
+                     "/w/host; echo host $?; /proc/self/../../t/exec_good; echo self $?; "
+                     "/proc/thread-self/../../../../t/exec_good; echo thread $?; "
+                     "/proc/self/task/../root/t/exec_good; echo root $?",
+                     "watch");
     AUTO_FREE char *link = fs_join(w.dir, "w/host");
     AUTO_FREE char *target = xasprintf("/proc/self/../..%s", w.attempt);
     assert_int_equal(symlink(target, link), 0);
@@ -259,11 +246,11 @@ static void programs_are_counted_and_denials_recorded(void **state)
 {
     (void)state;
     struct world w;
-    gate(&w,
-         "for i in 1 2 3 4 5; do /t/exec_good; done; /t/exec_evil; echo status $?; "
-         "cp /t/exec_good sudo; ./sudo; cp /t/exec_good x; ./x",
-         "watch");
-    set_rule(&w, "deny exec exec_evil");
+    world_init_execs(&w,
+                     "for i in 1 2 3 4 5; do /t/exec_good; done; /t/exec_evil; echo status $?; "
+                     "cp /t/exec_good sudo; ./sudo; cp /t/exec_good x; ./x",
+                     "watch");
+    world_set_rule(&w, "deny exec exec_evil");
     world_start(&w);
     AUTO_JSON json_t *layers = world_record(&w, "layers");
     const json_t *exec = json_array_get(jx_arr(layers, "layers"), LAYER_COUNT);
@@ -284,31 +271,24 @@ static void programs_are_counted_and_denials_recorded(void **state)
     world_done(&w);
 }
 
-static void decide(struct world *w, const json_t *asked, const char *decision)
-{
-    world_send(w, json_pack("{s:s s:O s:s s:s s:O}", "t", "decide", "call",
-                            json_object_get(asked, "call"), "name", "c1", "decision", decision,
-                            "digest", json_object_get(asked, "digest")));
-}
-
 static void the_agents_own_execs_are_asked_once(void **state)
 {
     (void)state;
     struct world w;
-    gate(&w,
-         "/t/exec_good; echo first $?; /t/exec_good; echo again $?; "
-         "sh -c '/t/exec_good; /bin/true'; echo below $?; /bin/true; echo late $?",
-         "ask");
+    world_init_execs(&w,
+                     "/t/exec_good; echo first $?; /t/exec_good; echo again $?; "
+                     "sh -c '/t/exec_good; /bin/true'; echo below $?; /bin/true; echo late $?",
+                     "ask");
     world_start(&w);
     AUTO_JSON json_t *first = world_record(&w, "asked");
     const json_t *args = jx_obj(jx_obj(first, "request"), "args");
     assert_string_equal(jx_str(args, "program", ""), "/t/exec_good");
     assert_int_equal(json_array_size(jx_arr(args, "parents")), 2);
-    decide(&w, first, "allow");
+    world_decide(&w, first, "allow");
     AUTO_JSON json_t *shell = world_record(&w, "asked"); /* the second exec_good was not asked */
     args = jx_obj(jx_obj(shell, "request"), "args");
     assert_string_equal(json_string_value(json_array_get(jx_arr(args, "argv"), 0)), "sh");
-    decide(&w, shell, "allow");
+    world_decide(&w, shell, "allow");
     AUTO_JSON json_t *last = world_record(&w, "asked"); /* what ran below was not asked */
     args = jx_obj(jx_obj(last, "request"), "args");
     assert_string_equal(json_string_value(json_array_get(jx_arr(args, "argv"), 0)), "/bin/true");
@@ -324,146 +304,14 @@ static void a_denied_exec_has_an_errno_and_a_rule_covers_others(void **state)
 {
     (void)state;
     struct world w;
-    gate(&w, "/t/exec_good; echo good $?; /bin/true; echo true $?", "ask");
-    set_rule(&w, "allow exec /t/exec_good");
+    world_init_execs(&w, "/t/exec_good; echo good $?; /bin/true; echo true $?", "ask");
+    world_set_rule(&w, "allow exec /t/exec_good");
     world_start(&w);
     AUTO_JSON json_t *asked = world_record(&w, "asked");
-    decide(&w, asked, "deny");
+    world_decide(&w, asked, "deny");
     world_expect_exit(&w, 0, "exit");
     world_expect_in_log(&w, "good 0\n");
     world_expect_in_log(&w, "true 126\n");
-    world_done(&w);
-}
-
-/* A call of this shell command, allowed at once, and what the agent then starts. */
-#define CALL(command) "keep_caller call Bash '{\"command\":\"" command "\"}' >/dev/null; "
-
-static void match(struct world *w, const char *script)
-{
-    gate(w, script, "match");
-    jx_set(jx_obj(w->config, "exec"), "calls",
-           json_pack("[[s,s,s],[s]]", "sh", "-c", "%c", "%w"));
-    jx_set(jx_obj(w->config, "exec"), "helpers", json_pack("[[s,s]]", "keep_caller", "%*"));
-}
-
-/* The call that a program is said to have been started for first; NULL: none is known. */
-static const char *call_behind(const json_t *records, const char *path)
-{
-    size_t i, k;
-    json_t *record, *program;
-    json_array_foreach(records, i, record)
-    {
-        json_array_foreach(jx_arr(record, "new"), k, program)
-        {
-            if (strcmp(jx_str(program, "path", ""), path) == 0)
-                return jx_str(program, "call_id", NULL);
-        }
-    }
-    fail_msg("%s was not named", path);
-    return NULL;
-}
-
-static void expect_call_behind(const json_t *records, const char *path, const char *want)
-{
-    const char *call = call_behind(records, path);
-    if (!call || strcmp(call, want) != 0)
-        fail_msg("the call behind %s is %s, not %s", path, call ? call : "not known", want);
-}
-
-static void an_exec_that_carries_out_a_call_is_not_asked(void **state)
-{
-    (void)state;
-    struct world w;
-    match(&w, CALL("/bin/echo one; /bin/echo two") "/bin/sh -c '/bin/echo one; /bin/echo two'; "
-              CALL("/bin/echo three") "/bin/echo three; "
-              CALL("/bin/false") "/bin/absent; (exec /bin/absent); sh -c /bin/false; echo end $?");
-    set_rule(&w, "deny exec absent");
-    world_start(&w);
-    world_expect_exit(&w, 0, "exit");
-    AUTO_JSON json_t *records = world_spool(&w);
-    assert_int_equal(world_count(records, "asked"), 0);
-    expect_call_behind(records, "/usr/bin/echo", "x1");
-    assert_null(call_behind(records, "/t/keep_caller"));
-    world_expect_in_log(&w, "one\ntwo\nthree\n");
-    world_expect_in_log(&w, "end 1\n");
-    world_done(&w);
-}
-
-/* However short they live. */
-static void programs_that_end_at_once_are_known_by_their_call(void **state)
-{
-    enum { PROGRAMS = 150 };
-    (void)state;
-    struct world w;
-    match(&w, "mkdir /w/p; i=0; while [ $i -lt 150 ]; do cp /bin/true /w/p/$i; i=$((i+1)); done; " CALL(
-                  "for p in /w/p/*; do $p; done") "/bin/sh -c 'for p in /w/p/*; do $p; done'; echo end $?");
-    set_rule(&w, "allow exec cp");
-    set_rule(&w, "allow exec mkdir");
-    world_start(&w);
-    world_expect_exit(&w, 0, "exit");
-    world_expect_in_log(&w, "end 0\n");
-    AUTO_JSON json_t *records = world_spool(&w);
-    for (int i = 0; i < PROGRAMS; i++) {
-        AUTO_FREE char *path = xasprintf("/w/p/%d", i);
-        expect_call_behind(records, path, "x1");
-    }
-    world_done(&w);
-}
-
-/* What no call stands behind is asked: another command, the same a second time, in another folder,
- * by a program of the worktree under a system name, and below an approved call by a rule. */
-static void an_exec_without_a_call_is_asked(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *script, *rule, *program;
-    } cases[] = {
-        {CALL("/bin/echo a") "sh -c '/bin/echo b'; ", NULL, "/usr/bin/dash"},
-        {CALL("/bin/echo a") "sh -c '/bin/echo a'; sh -c '/bin/echo a'; ", NULL, "/usr/bin/dash"},
-        {CALL("/bin/echo a") "cd /tmp; sh -c '/bin/echo a'; ", NULL, "/usr/bin/dash"},
-        {"cp /t/exec_good keep_caller; ", "allow exec cp", "/w/keep_caller"},
-        {CALL("/bin/true; /t/exec_good") "sh -c '/bin/true; /t/exec_good'; ", "ask exec exec_good",
-         "/t/exec_good"},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct world w;
-        AUTO_FREE char *script = xasprintf(
-            "%s%s echo status $?", cases[i].script, i == 3 ? "./keep_caller x;" : "");
-        match(&w, script);
-        if (cases[i].rule)
-            set_rule(&w, cases[i].rule);
-        world_start(&w);
-        AUTO_JSON json_t *asked = world_record(&w, "asked");
-        const json_t *request = jx_obj(asked, "request");
-        assert_string_equal(jx_str(request, "source", ""), "exec");
-        assert_string_equal(jx_str(jx_obj(request, "args"), "program", ""), cases[i].program);
-        assert_string_equal(jx_str(request, "call_id", ""), i == 4 ? "x1" : "");
-        assert_true((jx_int(asked, "below", 0) > 0) == (i == 4));
-        decide(&w, asked, "deny");
-        world_expect_exit(&w, 0, "exit");
-        world_expect_in_log(&w, "status 126\n");
-        world_done(&w);
-    }
-}
-
-/* What a driver starts is the agent as well, and so are its forks whose parent has ended. */
-static void an_agent_behind_a_driver_is_asked_about(void **state)
-{
-    (void)state;
-    struct world w;
-    match(&w, "sh -c '(/bin/true; echo $? >/w/orphan; : >/w/up) & exit 0'; read x </w/up; cat orphan");
-    jx_set(jx_obj(w.config, "exec"), "helpers", json_pack("[[s,s]]", "cat", "%*"));
-    jx_set(jx_obj(w.config, "exec"), "selves", json_pack("[[s,s,s]]", "sh", "-c", "%*"));
-    AUTO_FREE char *up = fs_join(w.dir, "w/up");
-    assert_int_equal(mkfifo(up, 0666), 0);
-    assert_int_equal(chmod(up, 0666), 0);
-    world_start(&w);
-    AUTO_JSON json_t *asked = world_record(&w, "asked");
-    assert_string_equal(jx_str(jx_obj(jx_obj(asked, "request"), "args"), "program", ""),
-                        "/usr/bin/true");
-    decide(&w, asked, "deny");
-    world_expect_exit(&w, 0, "exit");
-    world_expect_in_log(&w, "126\n");
     world_done(&w);
 }
 
@@ -471,7 +319,7 @@ static void a_keeper_that_dies_lets_nothing_run(void **state)
 {
     (void)state;
     struct world w;
-    gate(&w, "exec 9> /w/up; /usr/bin/touch /w/ran", "ask");
+    world_init_execs(&w, "exec 9> /w/up; /usr/bin/touch /w/ran", "ask");
     int up = world_fifo_from_box(&w, "up");
     world_start(&w);
     AUTO_JSON json_t *asked = world_record(&w, "asked");
@@ -503,10 +351,6 @@ int main(void)
         world_test(without_verification_the_racers_win),
         world_test(the_agents_own_execs_are_asked_once),
         world_test(a_denied_exec_has_an_errno_and_a_rule_covers_others),
-        world_test(an_exec_that_carries_out_a_call_is_not_asked),
-        world_test(programs_that_end_at_once_are_known_by_their_call),
-        world_test(an_exec_without_a_call_is_asked),
-        world_test(an_agent_behind_a_driver_is_asked_about),
         world_test(a_keeper_that_dies_lets_nothing_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,6 +180,20 @@ void world_done(struct world *w)
     free(w->gate_socket);
 }
 
+void world_init_execs(struct world *w, const char *script, const char *policy)
+{
+    world_init(w, script);
+    w->spec.exec_notify = true;
+    jx_set(w->config, "exec",
+           json_pack("{s:s s:b s:i}", "policy", policy, "required", 1, "deadline_ms", 1500));
+}
+
+void world_set_rule(struct world *w, const char *text)
+{
+    json_array_append_new(jx_arr(jx_obj(w->config, "policy"), "rules"),
+                          json_pack("{s:i s:s}", "id", 7, "text", text));
+}
+
 void world_send(struct world *w, json_t *message_stolen)
 {
     struct err err = ERR_INIT;
@@ -220,6 +234,13 @@ json_t *world_record(struct world *w, const char *kind)
             fail_msg("no record '%s' came before %s", kind, text.ptr);
         }
     }
+}
+
+void world_decide(struct world *w, const json_t *asked, const char *decision)
+{
+    world_send(w, json_pack("{s:s s:O s:s s:s s:O}", "t", "decide", "call",
+                            json_object_get(asked, "call"), "name", "c1", "decision", decision,
+                            "digest", json_object_get(asked, "digest")));
 }
 
 void world_expect_exit(struct world *w, int64_t status, const char *cause)

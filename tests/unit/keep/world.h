@@ -25,6 +25,10 @@ struct world {
 };
 
 void world_init(struct world *w, const char *script);
+/* The same for an agent whose execs are gated by this policy. */
+void world_init_execs(struct world *w, const char *script, const char *policy);
+/* One more rule; all have number 7. */
+void world_set_rule(struct world *w, const char *text);
 /* Write plan and keep.json and start the keeper; returns its first process's exit code, text in
  * ret_text. */
 int world_try_start(struct world *w, struct buf *ret_text);
@@ -45,6 +49,8 @@ void world_send(struct world *w, json_t *message_stolen);
 json_t *world_record(struct world *w, const char *kind);
 /* The next message of this type. */
 json_t *world_message(struct world *w, const char *type);
+/* Decide what an `asked` record asks: "allow" or "deny". */
+void world_decide(struct world *w, const json_t *asked, const char *decision);
 /* Wait for `exited` and check it. */
 void world_expect_exit(struct world *w, int64_t status, const char *cause);
 /* All records in the spool's file, checked; new reference. */
