@@ -7,6 +7,7 @@
 #ifndef AGENTS_AGENT_H
 #define AGENTS_AGENT_H
 
+#include "runner/agents/provider.h"
 #include "runner/base/config.h"
 #include "sandbox/box.h"
 
@@ -44,17 +45,13 @@ struct agent {
     const char *gaps;          /* what is not covered, said plainly; NULL: nothing that is known */
     const char *output;        /* "lines", "claude", "codex", "gemini" or "opencode": how a keeper finds the last line to show */
     const char *const *needs_env; /* credentials that are passed when set, NULL-terminated */
-    const char *const *needs_hosts; /* listed when credentials are passed, NULL-terminated; NULL: none */
     const struct agent_form *exec_calls; /* what carries out a shell call, ended by an empty form */
     const struct agent_form *exec_helpers; /* what it starts by itself */
     const struct agent_form *exec_selves; /* what of that is the agent as well: its driver starts it; NULL: none */
     /* Files and folders of a project in which it would look for settings, and for programs to run as itself: covered in the
      * box, in each folder from the repository's top to where it starts; NULL: nothing that counts. */
     const char *const *project_settings;
-    const char *url_env; /* a variable that points it to another server than those; NULL: none */
-    const char *const *keys; /* of needs_env, what travels in a header of each request and can be held outside of the box
-                              * (runner/attempt/model_way.h), NULL-terminated; NULL: none */
-    const char *model_url; /* where those requests go unless url_env says otherwise; NULL with keys NULL */
+    const struct provider *const *providers; /* of its model, NULL-terminated; NULL: none, or the configuration says (provider.h) */
     /* Add argv, environment, seeded files and binds to spec. */
     bool (*prepare)(struct box_spec *spec, const struct agent_start *start, struct err *err);
 };
@@ -68,6 +65,8 @@ const struct agent *agent_kind(const char *name);
 /* A built-in one, or the person's own of the configuration. own: memory for the latter; its texts are those of name and config.
  * False: there is none. */
 bool agent_named(const struct agent **ret, struct agent *own, const char *name, const struct config *config) WARN_UNUSED;
+/* Call visit for each of the person's own, in order. */
+void agent_each_own(const struct config *config, void (*visit)(const struct agent *own, void *arg), void *arg);
 /* Letters, digits, `-` and `_`. */
 bool agent_name_is_valid(const char *name);
 /* Absolute path of the agent's program in PATH of env, allocated; NULL when not installed. */

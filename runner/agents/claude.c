@@ -171,9 +171,7 @@ static const char *const credentials[] = {
     "ANTHROPIC_MODEL",   NULL,
 };
 
-static const char *const keys[] = {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", NULL};
-
-static const char *const hosts[] = {"api.anthropic.com:443", NULL};
+static const struct provider *const providers[] = {&provider_anthropic, NULL};
 
 static void add_environment(struct box_spec *spec, const struct agent_start *start)
 {
@@ -250,11 +248,8 @@ const struct agent agent_claude = {
     .gaps = "Files that a prompt names by @path are read without a call.",
     .output = "claude",
     .needs_env = credentials,
-    .needs_hosts = hosts,
     .exec_calls = calls,
     .exec_helpers = helpers,
-    .url_env = "ANTHROPIC_BASE_URL",
-    .keys = keys,
-    .model_url = "https://api.anthropic.com",
+    .providers = providers,
     .prepare = prepare,
 };

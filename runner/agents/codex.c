@@ -188,7 +188,7 @@ static char *show(struct box_spec *spec, const char *found, struct err *err)
 }
 
 static const char *const credentials[] = {"OPENAI_API_KEY", "OPENAI_BASE_URL", NULL};
-static const char *const hosts[] = {"api.openai.com:443", NULL};
+static const struct provider *const providers[] = {&provider_openai, NULL};
 
 static bool prepare(struct box_spec *spec, const struct agent_start *start, struct err *err)
 {
@@ -253,8 +253,7 @@ const struct agent agent_codex = {
              "(--exec match asks then). view_image, spawn_agent and plans are asked by the hook alone.",
     .output = "codex",
     .needs_env = credentials,
-    .needs_hosts = hosts,
-    .url_env = "OPENAI_BASE_URL",
+    .providers = providers,
     .exec_calls = calls,
     .exec_helpers = helpers,
     .exec_selves = selves,

@@ -5,6 +5,7 @@
  *   agent.NAME.run          its words for a task, one for each value; `{task}` in one is the task's text
  *   agent.NAME.interactive  the same for its own terminal
  *   agent.NAME.resume       the same to go on where it was; absent: as it was started
+ *   agent.NAME.keyEnv ...   the keys of its models (provider.h)
  *
  * It is gated as a command is: by what it asks with headgate-hook or headgate-mcp, and by the exec gate and the proxy.
  */
@@ -102,4 +103,33 @@ bool agent_named(const struct agent **ret, struct agent *own, const char *name, 
     }
     *ret = built_in ? built_in : own;
     return true;
+}
+
+struct visit {
+    const struct config *config;
+    void (*visit)(const struct agent *own, void *arg);
+    void *arg;
+};
+
+/* agent.NAME.program */
+static void visit_program(const char *key, const char *value, void *arg)
+{
+    static const char head[] = "agent.", tail[] = ".program";
+    const struct visit *v = arg;
+    size_t len = strlen(key);
+    const struct agent *agent;
+    struct agent own;
+    (void)value;
+    if (len <= strlen(head) + strlen(tail) || strncmp(key, head, strlen(head)) != 0 ||
+        strcmp(key + len - strlen(tail), tail) != 0)
+        return;
+    AUTO_FREE char *name = xstrndup(key + strlen(head), len - strlen(head) - strlen(tail));
+    if (!agent_find(name) && agent_named(&agent, &own, name, v->config))
+        v->visit(agent, v->arg);
+}
+
+void agent_each_own(const struct config *config, void (*visit)(const struct agent *own, void *arg), void *arg)
+{
+    struct visit v = {config, visit, arg};
+    config_each(config, visit_program, &v);
 }

@@ -124,7 +124,7 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
     return true;
 }
 
-static const char *const hosts[] = {"generativelanguage.googleapis.com:443", NULL};
+static const struct provider *const providers[] = {&provider_google, NULL};
 static const char *const project_settings[] = {".gemini", NULL};
 
 static const struct agent_form calls[] = {
@@ -157,10 +157,9 @@ const struct agent agent_gemini = {
     .gaps = "Subagents are asked like the parent, whom their calls cannot be told from.",
     .output = "gemini",
     .needs_env = credentials,
-    .needs_hosts = hosts,
     .exec_calls = calls,
     .exec_helpers = helpers,
     .project_settings = project_settings,
-    .url_env = "GOOGLE_GEMINI_BASE_URL",
+    .providers = providers,
     .prepare = prepare,
 };

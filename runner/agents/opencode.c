@@ -24,6 +24,9 @@ static const struct {
 } servers[] = {
     {"anthropic", "ANTHROPIC_BASE_URL", "/v1"},
     {"openai", "OPENAI_BASE_URL", ""},
+    {"google", "GOOGLE_GEMINI_BASE_URL", "/v1beta"},
+    {"openrouter", "OPENROUTER_BASE_URL", ""},
+    {"opencode", "OPENCODE_BASE_URL", ""},
 };
 
 /* What a project says to read, which is lost with its settings. */
@@ -106,8 +109,9 @@ static void add_arguments(struct box_spec *spec, const struct agent_start *start
 }
 
 static const char *const credentials[] = {
-    "OPENAI_API_KEY",    "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENROUTER_API_KEY",
-    "GEMINI_API_KEY",    "OPENCODE_API_KEY", NULL,
+    "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENROUTER_API_KEY",
+    "OPENROUTER_BASE_URL", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "OPENCODE_API_KEY",
+    "OPENCODE_BASE_URL", NULL,
 };
 
 static void add_environment(struct box_spec *spec, const struct agent_start *start)
@@ -122,6 +126,10 @@ static void add_environment(struct box_spec *spec, const struct agent_start *sta
         if (value)
             strv_env_set(&spec->env, credentials[i], value);
     }
+    /* It takes a key of Google's by this name alone. */
+    const char *google = strv_env_get(&spec->env, "GEMINI_API_KEY");
+    if (google && !strv_env_get(&spec->env, "GOOGLE_GENERATIVE_AI_API_KEY"))
+        strv_env_set(&spec->env, "GOOGLE_GENERATIVE_AI_API_KEY", google);
     for (size_t i = 0; i < ARRAY_LEN(off); i++)
         strv_env_set(&spec->env, off[i], "1");
     if (start->interactive)
@@ -143,7 +151,8 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
     return true;
 }
 
-static const char *const hosts[] = {"api.openai.com:443", "api.anthropic.com:443", NULL};
+static const struct provider *const providers[] = {&provider_openai, &provider_anthropic, &provider_google,
+                                                   &provider_openrouter, &provider_opencode, NULL};
 static const char *const project_settings[] = {".opencode", "opencode.json", "opencode.jsonc", NULL};
 static const struct agent_form calls[] = {{{"sh", "-c", "%c", NULL}}, {{"bash", "-c", "%c", NULL}}, {{NULL}}};
 static const struct agent_form helpers[] = {{{"git", "%*", NULL}}, {{"rg", "%*", NULL}}, {{NULL}}};
@@ -158,10 +167,9 @@ const struct agent agent_opencode = {
     .gaps = "A program in the box that runs under the same account can speak to OpenCode's own server.",
     .output = "opencode",
     .needs_env = credentials,
-    .needs_hosts = hosts,
     .exec_calls = calls,
     .exec_helpers = helpers,
     .project_settings = project_settings,
-    .url_env = "OPENAI_BASE_URL",
+    .providers = providers,
     .prepare = prepare,
 };

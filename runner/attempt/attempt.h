@@ -48,7 +48,7 @@ struct attempt_spec {
     struct strv mask;     /* paths that are covered; one in the repository is that of the worktree */
     char *require;        /* layer list or NULL */
     char *setup;          /* a set-up command that was consented to, run in the box first; NULL: none */
-    struct model_way model; /* how it reaches its model without a key in the box */
+    struct model_ways models; /* how it reaches its models without a key in the box */
     struct strv secrets;  /* NAME=VALUE that only the set-up command gets */
 };
 #define ATTEMPT_SPEC_INIT {0}
@@ -73,7 +73,7 @@ void attempt_place_release(struct attempt_place *p);
 bool attempt_prepare(struct attempt_place *ret, const struct paths *paths, const struct config *config,
                      const struct attempt_spec *spec, const struct policy *policy, struct err *err) WARN_UNUSED;
 /* Start headgate-keep on a prepared attempt; returns when its sockets listen. keys (borrowed): what stands behind the
- * placeholders of spec->model, told to the keeper and written nowhere; NULL: none. */
+ * placeholders of spec->models, told to the keeper and written nowhere; NULL: none. */
 bool attempt_start(const struct paths *paths, const struct attempt_spec *spec, const json_t *keys,
                    struct err *err) WARN_UNUSED;
 /* Bring commits home; with_snapshot only when the box has ended. */

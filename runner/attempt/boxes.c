@@ -314,8 +314,8 @@ bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
     if (!show_broker(&spec, b, err))
         return false;
     way_out_show(&spec, &b->spec->services);
-    if (b->spec->model.host)
-        strv_pushf(&spec.listen_ports, "%u", model_way_port(&b->spec->services));
+    for (size_t i = 0; i < b->spec->models.n; i++)
+        strv_pushf(&spec.listen_ports, "%u", b->spec->models.v[i].inside);
     set_limits(&spec, b);
     spec.cwd = b->spec->subdir[0] ? fs_join(b->tree->tree, b->spec->subdir) : xstrdup(b->tree->tree);
     spec.pty = b->spec->interactive;

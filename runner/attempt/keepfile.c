@@ -64,14 +64,6 @@ static json_t *exec_json(const struct boxes *b)
     return exec;
 }
 
-static json_t *model_json(const struct attempt_spec *s)
-{
-    json_t *model = model_way_json(&s->model);
-    if (s->model.host)
-        jx_set_int(model, "inside", model_way_port(&s->services));
-    return model;
-}
-
 bool keepfile_write(const struct boxes *b, const struct box_spec *box, const struct policy *policy,
                     struct err *err)
 {
@@ -104,7 +96,7 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
     jx_set(j, "exec", exec_json(b));
     jx_set(j, "services", services_json(&s->services));
     jx_set(j, "proxy", proxy_json(b));
-    jx_set(j, "model", model_json(s));
+    jx_set(j, "models", model_ways_json(&s->models));
     /* The message only borrows them; jansson counts references on const values too. */
     jx_set(j, "broker", json_pack("{s:O}", "remotes", (json_t *)(uintptr_t)b->remotes));
     jx_set(j, "policy", policy_to_json(policy));

@@ -11,45 +11,82 @@ enum { FIRST_PORT = 17017, HTTPS_PORT = 443 };
 
 #define SCHEME "https://"
 
-void model_way_release(struct model_way *w)
+static void release(struct model_way *w)
 {
+    free(w->provider);
     free(w->host);
     free(w->ca_file);
-    *w = (struct model_way)MODEL_WAY_INIT;
+    json_decref(w->keys);
+    *w = (struct model_way){0};
 }
 
-json_t *model_way_json(const struct model_way *w)
+void model_ways_release(struct model_ways *w)
 {
-    if (!w->host)
-        return json_null();
+    for (size_t i = 0; i < w->n; i++)
+        release(&w->v[i]);
+    w->n = 0;
+}
+
+static json_t *to_json(const struct model_way *w)
+{
     json_t *j = json_object();
+    jx_set_str(j, "provider", w->provider);
     jx_set_str(j, "host", w->host);
     jx_set_int(j, "port", w->port);
+    jx_set_int(j, "inside", w->inside);
     jx_set_str(j, "ca", w->ca_file);
+    jx_set(j, "keys", json_deep_copy(w->keys));
     return j;
 }
 
-void model_way_parse(struct model_way *ret, const json_t *j)
+json_t *model_ways_json(const struct model_ways *w)
 {
-    const char *host = jx_str(j, "host", NULL), *ca = jx_str(j, "ca", NULL);
-    *ret = (struct model_way){.host = host ? xstrdup(host) : NULL,
-                              .port = (uint16_t)jx_int(j, "port", HTTPS_PORT),
-                              .ca_file = ca ? xstrdup(ca) : NULL};
+    json_t *list = json_array();
+    for (size_t i = 0; i < w->n; i++)
+        json_array_append_new(list, to_json(&w->v[i]));
+    return list;
 }
 
-uint16_t model_way_port(const struct strv *services)
+void model_ways_parse(struct model_ways *ret, const json_t *list)
 {
-    for (uint16_t port = FIRST_PORT;; port++) {
-        AUTO_FREE char *text = xasprintf("%u", port);
-        if (!strv_has(services, text))
-            return port;
+    size_t i;
+    const json_t *j;
+    *ret = (struct model_ways){.n = 0};
+    json_array_foreach(list, i, j)
+    {
+        const char *ca = jx_str(j, "ca", NULL);
+        if (ret->n == PROVIDERS_MAX)
+            return;
+        ret->v[ret->n++] = (struct model_way){
+            .provider = xstrdup(jx_str(j, "provider", "")),
+            .host = xstrdup(jx_str(j, "host", "")),
+            .port = (uint16_t)jx_int(j, "port", HTTPS_PORT),
+            .inside = (uint16_t)jx_int(j, "inside", 0),
+            .ca_file = ca ? xstrdup(ca) : NULL,
+            .keys = json_deep_copy(jx_arr(j, "keys")),
+        };
     }
 }
 
-/* Of the form of the real one, since agents look at that; and told apart from every real one. */
-static char *placeholder_for(const char *variable)
+const char *model_ways_lacking(const struct model_ways *w, const json_t *keys)
 {
-    return xasprintf("sk-ant-headgate-placeholder-%s", variable);
+    for (size_t i = 0; i < w->n; i++) {
+        size_t k;
+        const json_t *key;
+        json_array_foreach(w->v[i].keys, k, key)
+        {
+            const char *placeholder = jx_str(key, "placeholder", "");
+            if (!jx_str(keys, placeholder, NULL))
+                return placeholder;
+        }
+    }
+    return NULL;
+}
+
+/* Of the form of the real one, since agents look at that; and told apart from every real one. */
+static char *placeholder_for(const struct provider *p, const char *variable)
+{
+    return xasprintf("%sheadgate-placeholder-%s", p->shape, variable);
 }
 
 static bool is_held_inside(const struct agent *agent, const struct config *config)
@@ -77,68 +114,196 @@ static bool split_url(struct model_way *ret, const char **ret_path, const char *
     return true;
 }
 
-static bool is_placeholder(const char *variable, const char *value)
+static const char *url_of(const struct provider *p, const struct strv *env)
 {
-    AUTO_FREE char *placeholder = placeholder_for(variable);
-    return strcmp(value, placeholder) == 0;
+    const char *own = strv_env_get(env, p->url_env);
+    return own && own[0] ? own : p->url;
 }
 
-static json_t *take_keys(struct strv *env, const struct agent *agent)
+/* Whether one of p's keys is in env, as it is or by its placeholder. */
+static bool has_key(const struct provider *p, const struct strv *env)
 {
-    json_t *keys = NULL;
-    for (size_t i = 0; agent->keys[i]; i++) {
-        const char *value = strv_env_get(env, agent->keys[i]);
-        if (!value || !value[0] || is_placeholder(agent->keys[i], value))
+    for (size_t i = 0; p->keys[i].variable; i++) {
+        const char *value = strv_env_get(env, p->keys[i].variable);
+        if (value && value[0])
+            return true;
+    }
+    return false;
+}
+
+/* Exchange p's keys in env for placeholders, and say in which headers those are looked for. */
+static json_t *take_keys(json_t *keys, struct strv *env, const struct provider *p)
+{
+    json_t *headers = json_array();
+    for (size_t i = 0; p->keys[i].variable; i++) {
+        const struct provider_key *k = &p->keys[i];
+        const char *value = strv_env_get(env, k->variable);
+        if (!value || !value[0])
             continue;
-        AUTO_FREE char *placeholder = placeholder_for(agent->keys[i]);
-        keys = keys ? keys : json_object();
-        jx_set_str(keys, placeholder, value);
-        strv_env_set(env, agent->keys[i], placeholder);
+        AUTO_FREE char *placeholder = placeholder_for(p, k->variable);
+        if (strcmp(value, placeholder) != 0) {
+            jx_set_str(keys, placeholder, value);
+            strv_env_set(env, k->variable, placeholder);
+        }
+        json_array_append_new(headers, json_pack("{s:s, s:s}", "placeholder", placeholder, "header", k->header));
     }
-    return keys;
+    return headers;
 }
 
-/* The agent is resumed: its environment was treated at its first start. */
-static bool is_own_address(const struct model_way *way, const char *url,
-                           const struct strv *services)
+static bool has_port(const struct model_ways *w, uint16_t port)
 {
-    AUTO_FREE char *own = xasprintf("http://127.0.0.1:%u", model_way_port(services));
-    return way->host && url && strncmp(url, own, strlen(own)) == 0;
+    for (size_t i = 0; i < w->n; i++)
+        if (w->v[i].inside == port)
+            return true;
+    return false;
 }
 
-bool model_way_take(struct model_way *ret, json_t **ret_keys, struct strv *env,
-                    const struct strv *services, const struct agent *agent,
-                    const struct config *config, struct err *err)
+static uint16_t free_port(const struct model_ways *w, const struct strv *services)
 {
-    struct model_way way = MODEL_WAY_INIT;
+    for (uint16_t port = FIRST_PORT;; port++) {
+        AUTO_FREE char *text = xasprintf("%u", port);
+        if (!strv_has(services, text) && !has_port(w, port))
+            return port;
+    }
+}
+
+static struct model_way *way_to(struct model_ways *w, const struct provider *p)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (strcmp(w->v[i].provider, p->name) == 0)
+            return &w->v[i];
+    return NULL;
+}
+
+static bool is_own_address(const struct model_way *way, const char *url)
+{
+    AUTO_FREE char *own = xasprintf("http://127.0.0.1:%u", way->inside);
+    return strncmp(url, own, strlen(own)) == 0;
+}
+
+static void drop(struct model_ways *w, struct model_way *way)
+{
+    release(way);
+    *way = w->v[--w->n];
+    w->v[w->n] = (struct model_way){0};
+}
+
+static bool ca_of(char **ret, const struct agent *agent, const struct config *config, struct err *err)
+{
+    AUTO_FREE char *key = xasprintf("agent.%s.ca", agent->name);
+    const char *ca = config_str(config, key, NULL);
+    if (ca && ca[0] != '/')
+        return err_set(err, ERR_USAGE, "%s must be an absolute path", key);
+    *ret = ca ? xstrdup(ca) : NULL;
+    return true;
+}
+
+static bool take(struct model_ways *ways, json_t *keys, struct strv *env, const struct strv *services,
+                 const struct provider *p, const char *ca, struct err *err)
+{
+    struct model_way way = {0};
     const char *path;
-    *ret_keys = NULL;
-    if (!agent->keys || !agent->url_env || !agent->model_url || is_held_inside(agent, config))
+    if (!has_key(p, env))
         return true;
-    const char *own = strv_env_get(env, agent->url_env);
-    if (is_own_address(ret, own, services)) {
-        *ret_keys = take_keys(env, agent);
+    const char *url = url_of(p, env);
+    struct model_way *had = way_to(ways, p);
+    if (had && is_own_address(had, url)) { /* an agent that goes on: its environment was treated before */
+        json_decref(had->keys);
+        had->keys = take_keys(keys, env, p);
         return true;
     }
-    if (!split_url(&way, &path, own && own[0] ? own : agent->model_url))
+    if (had)
+        drop(ways, had);
+    if (!split_url(&way, &path, url))
         return true; /* somebody's own server, in the clear: a service of this host, mostly */
-    json_t *keys = take_keys(env, agent);
-    if (!keys) {
-        model_way_release(&way);
-        return true;
+    if (ways->n == PROVIDERS_MAX) {
+        release(&way);
+        return err_set(err, ERR_LIMIT, "an agent has keys of %d providers at most", PROVIDERS_MAX);
     }
-    AUTO_FREE char *ca_key = xasprintf("agent.%s.ca", agent->name);
-    const char *ca = config_str(config, ca_key, NULL);
-    if (ca && ca[0] != '/') {
-        json_decref(keys);
-        model_way_release(&way);
-        return err_set(err, ERR_USAGE, "%s must be an absolute path", ca_key);
-    }
+    way.provider = xstrdup(p->name);
+    way.inside = free_port(ways, services);
     way.ca_file = ca ? xstrdup(ca) : NULL;
-    AUTO_FREE char *inside = xasprintf("http://127.0.0.1:%u%s", model_way_port(services), path);
-    strv_env_set(env, agent->url_env, inside);
-    model_way_release(ret);
-    *ret = way;
-    *ret_keys = keys;
+    AUTO_FREE char *inside = xasprintf("http://127.0.0.1:%u%s", way.inside, path);
+    strv_env_set(env, p->url_env, inside);
+    way.keys = take_keys(keys, env, p);
+    ways->v[ways->n++] = way;
+    return true;
+}
+
+bool model_ways_take(struct model_ways *ret, json_t **ret_keys, struct strv *env,
+                     const struct strv *services, const struct agent *agent,
+                     const struct config *config, struct err *err)
+{
+    struct provider all[PROVIDERS_MAX];
+    size_t n;
+    AUTO_FREE char *ca = NULL;
+    *ret_keys = NULL;
+    if (!agent_providers(all, &n, agent, config, err) || !ca_of(&ca, agent, config, err))
+        return false;
+    if (is_held_inside(agent, config))
+        return true;
+    AUTO_JSON json_t *keys = json_object();
+    for (size_t i = 0; i < n; i++)
+        if (!take(ret, keys, env, services, &all[i], ca, err))
+            return false;
+    *ret_keys = json_object_size(keys) ? steal_json(&keys) : NULL;
+    return true;
+}
+
+/* ---- for people ---- */
+
+static void add_line(struct buf *out, const struct provider *p, const struct strv *env, bool is_relay)
+{
+    struct model_way way = {0};
+    const char *path;
+    buf_adds(out, out->len ? "; " : "");
+    for (size_t i = 0, n = 0; p->keys[i].variable; i++) {
+        const char *value = strv_env_get(env, p->keys[i].variable);
+        bool is_again = i > 0 && strcmp(p->keys[i - 1].variable, p->keys[i].variable) == 0;
+        if (value && value[0] && !is_again)
+            buf_addf(out, "%s%s", n++ ? ", " : "", p->keys[i].variable);
+    }
+    if (is_relay && split_url(&way, &path, url_of(p, env)))
+        buf_addf(out, " stays outside of the box; a relay shows it to %s alone", way.host);
+    else
+        buf_adds(out, " is passed into the box");
+    release(&way);
+}
+
+static void add_none(struct buf *out, const struct provider *all, size_t n, const struct agent *agent)
+{
+    AUTO_STRV struct strv names = STRV_INIT;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; all[i].keys[k].variable; k++)
+            if (!strv_has(&names, all[i].keys[k].variable))
+                strv_push(&names, all[i].keys[k].variable);
+    if (names.n == 0) {
+        buf_adds(out, "none is known");
+        return;
+    }
+    buf_adds(out, "none is set (");
+    for (size_t i = 0; i < names.n; i++)
+        buf_addf(out, "%s%s", i ? ", " : "", names.v[i]);
+    buf_addf(out, ", or agent.%s.keyCommand)", agent->name);
+}
+
+bool model_ways_describe(enum key_keeping *ret, struct buf *out, const struct strv *env,
+                         const struct agent *agent, const struct config *config, struct err *err)
+{
+    struct provider all[PROVIDERS_MAX];
+    size_t n;
+    if (!agent_providers(all, &n, agent, config, err))
+        return false;
+    bool inside = is_held_inside(agent, config);
+    *ret = KEY_NONE;
+    for (size_t i = 0; i < n; i++) {
+        if (!has_key(&all[i], env))
+            continue;
+        bool is_relay = !inside && strncmp(url_of(&all[i], env), SCHEME, strlen(SCHEME)) == 0;
+        *ret = !is_relay ? KEY_PASSED : *ret == KEY_NONE ? KEY_RELAY : *ret;
+        add_line(out, &all[i], env, is_relay);
+    }
+    if (*ret == KEY_NONE)
+        add_none(out, all, n, agent);
     return true;
 }

@@ -27,7 +27,7 @@ void attempt_spec_release(struct attempt_spec *s)
     strv_release(&s->rw);
     strv_release(&s->mask);
     strv_release(&s->secrets);
-    model_way_release(&s->model);
+    model_ways_release(&s->models);
     *s = (struct attempt_spec)ATTEMPT_SPEC_INIT;
 }
 
@@ -80,7 +80,7 @@ json_t *attempt_spec_json(const struct attempt_spec *s)
     jx_set_str(j, "require", s->require);
     jx_set_str(j, "setup", s->setup);
     jx_set(j, "secrets", jx_from_strv(&s->secrets));
-    jx_set(j, "model", model_way_json(&s->model));
+    jx_set(j, "models", model_ways_json(&s->models));
     return j;
 }
 
@@ -127,7 +127,7 @@ bool attempt_spec_parse(struct attempt_spec *ret, const json_t *j, struct err *e
         return false;
     read_texts(&s, j);
     read_lists(&s, j);
-    model_way_parse(&s.model, jx_obj(j, "model"));
+    model_ways_parse(&s.models, jx_arr(j, "models"));
     s.run = jx_int(j, "run", 0);
     s.n = jx_int(j, "n", 0);
     s.exec_required = jx_bool(j, "exec_required", false);

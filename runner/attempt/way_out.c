@@ -31,35 +31,44 @@ static bool add(struct strv *out, const struct strv *patterns, const char *origi
     return true;
 }
 
-static bool has_credentials(const struct agent *agent, const struct strv *env)
+/* Something for this provider is in the box: a key, or the address of another server. */
+static bool is_used(const struct provider *p, const struct strv *env)
 {
-    for (size_t i = 0; agent->needs_env && agent->needs_env[i]; i++)
-        if (strv_env_get(env, agent->needs_env[i]))
+    AUTO_STRV struct strv names = STRV_INIT;
+    provider_variables(&names, p, 1);
+    for (size_t i = 0; i < names.n; i++) {
+        const char *value = strv_env_get(env, names.v[i]);
+        if (value && value[0])
             return true;
+    }
     return false;
 }
 
-/* host[:port] of https://host[:port]/path, where the agent is pointed to another server; NULL: it is not. */
-static char *other_server(const struct agent *agent, const struct strv *env)
+/* Its server, host[:port] of https://host[:port]/path. In the clear it is a port of the box itself, a relay's among them, or what
+ * somebody lists by name. */
+static void add_server(struct strv *out, const struct provider *p, const struct strv *env)
 {
     static const char scheme[] = "https://";
-    const char *url = agent->url_env ? strv_env_get(env, agent->url_env) : NULL;
-    if (!url || strncmp(url, scheme, sizeof(scheme) - 1) != 0)
-        return NULL;
-    url += sizeof(scheme) - 1;
-    return xstrndup(url, strcspn(url, "/?#"));
+    const char *other = strv_env_get(env, p->url_env), *url = other && other[0] ? other : p->url;
+    if (!is_used(p, env) || strncmp(url, scheme, strlen(scheme)) != 0)
+        return;
+    url += strlen(scheme);
+    AUTO_FREE char *place = xstrndup(url, strcspn(url, "/?#"));
+    AUTO_FREE char *with_port = xasprintf("%s%s", place, strchr(place, ':') ? "" : ":443");
+    if (!strv_has(out, with_port))
+        strv_push(out, with_port);
 }
 
-static void add_needed(struct strv *out, const struct agent *agent, const struct strv *env)
+static bool add_needed(struct strv *out, const struct agent *agent, const struct config *config, const struct strv *env,
+                       struct err *err)
 {
-    AUTO_FREE char *other = other_server(agent, env);
-    const char *url = agent->url_env ? strv_env_get(env, agent->url_env) : NULL;
-    if (!has_credentials(agent, env) || (url && url[0] && !other))
-        return; /* in the clear: a port of the box itself, or what somebody lists by name */
-    if (other)
-        strv_push(out, other);
-    for (size_t i = 0; !other && agent->needs_hosts && agent->needs_hosts[i]; i++)
-        strv_push(out, agent->needs_hosts[i]);
+    struct provider all[PROVIDERS_MAX];
+    size_t n;
+    if (!agent_providers(all, &n, agent, config, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        add_server(out, &all[i], env);
+    return true;
 }
 
 bool way_out_hosts(struct strv *ret, const struct strv *asked, const struct config *config,
@@ -69,8 +78,8 @@ bool way_out_hosts(struct strv *ret, const struct strv *asked, const struct conf
     AUTO_FREE char *key = xasprintf("agent.%s.net", agent->name);
     config_list(&of_boxes, config, "box.net");
     config_list(&of_agent, config, key);
-    if (of_agent.n == 0)
-        add_needed(&of_agent, agent, env);
+    if (of_agent.n == 0 && !add_needed(&of_agent, agent, config, env, err))
+        return false;
     if (!add(&hosts, asked, "--net", err) || !add(&hosts, &of_boxes, "box.net", err) ||
         !add(&hosts, &of_agent, key, err))
         return false;

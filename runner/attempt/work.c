@@ -23,11 +23,12 @@ static void keeper_environment(struct strv *env)
 static bool told_words(struct buf *out, const struct attempt_spec *spec, const json_t *keys,
                        struct err *err)
 {
-    if (spec->model.host && !keys)
+    const char *lacking = model_ways_lacking(&spec->models, keys);
+    if (lacking)
         return err_set(err, ERR_FAILED,
-                       "the key for %s is not known any more, since the server that had it ended; "
+                       "the key behind %s is not known any more, since the server that had it ended; "
                        "'headgate resume %s' from a shell that has it goes on",
-                       spec->model.host, spec->id);
+                       lacking, spec->id);
     if (keys)
         jx_dump(out, keys);
     buf_addch(out, '\n');

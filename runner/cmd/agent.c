@@ -40,21 +40,10 @@ struct own_rows {
     const struct config *config;
 };
 
-/* agent.NAME.program */
-static void add_own(const char *key, const char *value, void *arg)
+static void add_own(const struct agent *agent, void *arg)
 {
-    static const char head[] = "agent.", tail[] = ".program";
     struct own_rows *own = arg;
-    size_t len = strlen(key);
-    const struct agent *agent;
-    struct agent memory;
-    (void)value;
-    if (len <= sizeof(head) + sizeof(tail) - 2 || strncmp(key, head, sizeof(head) - 1) != 0 ||
-        strcmp(key + len - (sizeof(tail) - 1), tail) != 0)
-        return;
-    AUTO_FREE char *name = xstrndup(key + sizeof(head) - 1, len - (sizeof(head) + sizeof(tail) - 2));
-    if (!agent_find(name) && agent_named(&agent, &memory, name, own->config))
-        json_array_append_new(own->rows, row_of(agent, own->env));
+    json_array_append_new(own->rows, row_of(agent, own->env));
 }
 
 static json_t *agent_rows(const struct strv *env, const struct config *config)
@@ -64,7 +53,7 @@ static json_t *agent_rows(const struct strv *env, const struct config *config)
     for (size_t i = 0; agents[i]; i++)
         if (agents[i]->program)
             json_array_append_new(rows, row_of(agents[i], env));
-    config_each(config, add_own, &own);
+    agent_each_own(config, add_own, &own);
     json_array_append_new(rows, row_of(agent_find("command"), env));
     return rows;
 }

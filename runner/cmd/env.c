@@ -10,15 +10,53 @@
 #include "runner/cmd/key_command.h"
 #include "sandbox/profile.h"
 
+static void add_variable(struct strv *out, const struct strv *all, const char *name)
+{
+    const char *value = strv_env_get(all, name);
+    if (value)
+        strv_env_set(out, name, value);
+}
+
 static bool add_credentials(struct strv *out, const struct strv *all, const struct agent *agent,
                             const struct config *config, struct err *err)
 {
-    for (size_t i = 0; agent->needs_env && agent->needs_env[i]; i++) {
-        const char *value = strv_env_get(all, agent->needs_env[i]);
-        if (value)
-            strv_env_set(out, agent->needs_env[i], value);
-    }
+    struct provider providers[PROVIDERS_MAX];
+    size_t n;
+    AUTO_STRV struct strv names = STRV_INIT;
+    if (!agent_providers(providers, &n, agent, config, err))
+        return false;
+    provider_variables(&names, providers, n);
+    for (size_t i = 0; i < names.n; i++)
+        add_variable(out, all, names.v[i]);
+    for (size_t i = 0; agent->needs_env && agent->needs_env[i]; i++)
+        add_variable(out, all, agent->needs_env[i]);
     return key_command_run(out, agent, config, err);
+}
+
+struct gathering {
+    struct strv *out;
+    const struct strv *all;
+    const struct config *config;
+    bool ok;
+    struct err *err;
+};
+
+static void add_own(const struct agent *own, void *arg)
+{
+    struct gathering *g = arg;
+    g->ok = g->ok && add_credentials(g->out, g->all, own, g->config, g->err);
+}
+
+/* Of every agent, the person's own ones too. */
+static bool add_all_credentials(struct strv *out, const struct strv *all, const struct config *config,
+                                struct err *err)
+{
+    struct gathering g = {out, all, config, true, err};
+    for (size_t i = 0; agents[i]; i++)
+        if (!add_credentials(out, all, agents[i], config, err))
+            return false;
+    agent_each_own(config, add_own, &g);
+    return g.ok;
 }
 
 static json_t *to_json(const struct strv *env)
@@ -42,11 +80,9 @@ bool env_json(json_t **ret, const struct agent *agent, const struct strv *names,
     AUTO_STRV struct strv all = STRV_INIT, env = STRV_INIT;
     strv_push_all(&all, environ);
     profile_env_filter(&env, &all);
-    if (agent && !add_credentials(&env, &all, agent, config, err))
+    if (agent ? !add_credentials(&env, &all, agent, config, err)
+              : !add_all_credentials(&env, &all, config, err))
         return false;
-    for (size_t i = 0; !agent && agents[i]; i++)
-        if (!add_credentials(&env, &all, agents[i], config, err))
-            return false;
     for (size_t i = 0; names && i < names->n; i++)
         if (!profile_env_add(&env, &all, names->v[i], err))
             return false;

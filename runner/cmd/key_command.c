@@ -8,12 +8,25 @@
 
 enum { KEY_COMMAND_MS = 120 * 1000, KEY_BYTES = 16 * 1024 };
 
-static bool has_key(const struct strv *env, const struct agent *agent)
+/* The variable that it is for: as configured, else the agent's first. NULL: its provider has a key
+ * already. *ret is borrowed of all and config. */
+static bool choose_variable(const char **ret, const struct strv *env, const struct agent *agent,
+                            const struct provider *all, size_t n, const struct config *config,
+                            struct err *err)
 {
-    for (size_t i = 0; agent->keys && agent->keys[i]; i++)
-        if (strv_env_get(env, agent->keys[i]))
-            return true;
-    return false;
+    AUTO_FREE char *key = xasprintf("agent.%s.keyenv", agent->name);
+    const char *name = config_str(config, key, all[0].keys[0].variable);
+    const struct provider *p = all;
+    while (p < all + n && !provider_has(p, name))
+        p++;
+    if (p == all + n)
+        return err_set(err, ERR_USAGE, "agent.%s.keyEnv: '%s' is no key of %s", agent->name, name,
+                       agent->title);
+    *ret = name;
+    for (size_t i = 0; p->keys[i].variable; i++)
+        if (strv_env_get(env, p->keys[i].variable))
+            *ret = NULL;
+    return true;
 }
 
 bool key_command_run(struct strv *env, const struct agent *agent, const struct config *config,
@@ -21,7 +34,21 @@ bool key_command_run(struct strv *env, const struct agent *agent, const struct c
 {
     AUTO_FREE char *key = xasprintf("agent.%s.keycommand", agent->name);
     const char *command = config_str(config, key, NULL);
-    if (!command || !agent->keys || has_key(env, agent))
+    struct provider all[PROVIDERS_MAX];
+    const char *variable;
+    size_t n;
+    if (!command)
+        return true;
+    if (!agent_providers(all, &n, agent, config, err))
+        return false;
+    if (n == 0)
+        return err_set(err, ERR_USAGE,
+                       "agent.%s.keyCommand prints a key, and no variable for it is known: set "
+                       "agent.%s.keyEnv",
+                       agent->name, agent->name);
+    if (!choose_variable(&variable, env, agent, all, n, config, err))
+        return false;
+    if (!variable)
         return true;
     AUTO_STRV struct strv argv = STRV_INIT, own = STRV_INIT;
     AUTO_PROC_RESULT struct proc_result result = PROC_RESULT_INIT;
@@ -39,7 +66,7 @@ bool key_command_run(struct strv *env, const struct agent *agent, const struct c
     buf_rtrim(&result.out);
     bool ok = result.status == 0 && result.out.len > 0;
     if (ok)
-        strv_env_set(env, agent->keys[0], result.out.ptr);
+        strv_env_set(env, variable, result.out.ptr);
     else
         err_set(err, ERR_FAILED, "agent.%s.keyCommand printed no key (status %d)", agent->name,
                 result.status);

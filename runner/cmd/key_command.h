@@ -7,9 +7,9 @@
 
 #include "runner/agents/agent.h"
 
-/* Set the first of the agent's keys in env (the allow-listed variables of a run), unless one of
- * them is there or no command is configured. Blocks: it may ask for a passphrase on the terminal.
- */
+/* Set the key that agent.NAME.keyEnv names, else the first of the agent's, in env (the allow-listed
+ * variables of a run), unless one of the same provider is there or no command is configured. Blocks:
+ * it may ask for a passphrase on the terminal. */
 bool key_command_run(struct strv *env, const struct agent *agent, const struct config *config,
                      struct err *err) WARN_UNUSED;
 

@@ -310,7 +310,7 @@ static void keep_init_parts(struct keep *k)
 static bool open_model(struct keep *k, const json_t *keys, struct err *err)
 {
     k->model = (struct model_side)MODEL_SIDE_INIT;
-    return !k->config.model_port || model_side_open(&k->model, k->config.model, keys, err);
+    return json_array_size(k->config.models) == 0 || model_side_open(&k->model, k->config.models, keys, err);
 }
 
 /* On failure the process ends, and the kernel takes back what was opened. */

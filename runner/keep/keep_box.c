@@ -188,12 +188,27 @@ static void keep_on_layers(struct keep *k, const struct box_msg *msg)
         k->was_let_go = true;
 }
 
+/* Whether the relay to one of the agent's models listens there. */
+static bool is_of_model(size_t *ret, const struct keep *k, int port)
+{
+    const json_t *model;
+    size_t i;
+    json_array_foreach(k->config.models, i, model)
+    {
+        *ret = i;
+        if (jx_int(model, "inside", 0) == port)
+            return true;
+    }
+    return false;
+}
+
 static void keep_on_listener(struct keep *k, const struct box_msg *msg)
 {
     struct err err = ERR_INIT;
     bool is_proxy = msg->port == k->config.proxy_port;
-    bool is_model = k->config.model_port && msg->port == k->config.model_port;
-    if (is_model   ? !model_side_listen(&k->model, msg->fd, &err)
+    size_t model = 0;
+    bool is_model = is_of_model(&model, k, msg->port);
+    if (is_model   ? !model_side_listen(&k->model, model, msg->fd, &err)
         : is_proxy ? !proxy_listen(&k->net.proxy, msg->fd, &err)
                  : !services_listen(&k->services, msg->port, msg->fd, &err))
         records_note(&k->records, "port %d is not served: %s", msg->port, err.text);

@@ -157,16 +157,17 @@ static bool load_proxy(struct keep_config *c, const json_t *j, struct err *err)
            (net_add_listed(&c->policy, &c->net, err) || err_prefix(err, "keep.json"));
 }
 
-static bool load_model(struct keep_config *c, const json_t *j, struct err *err)
+static bool load_models(struct keep_config *c, const json_t *j, struct err *err)
 {
-    const json_t *model = json_object_get(j, "model");
-    int64_t port = jx_int(model, "inside", 0);
-    if (!model || json_is_null(model))
-        return true;
-    if (port < 1 || port > UINT16_MAX || !jx_str(model, "host", NULL))
-        return err_set(err, ERR_FORMAT, "keep.json: 'model' names no port and host");
-    c->model_port = (uint16_t)port;
-    c->model = json_deep_copy(model);
+    const json_t *models = jx_arr(j, "models"), *model;
+    size_t i;
+    json_array_foreach(models, i, model)
+    {
+        int64_t port = jx_int(model, "inside", 0);
+        if (port < 1 || port > UINT16_MAX || !jx_str(model, "host", NULL))
+            return err_set(err, ERR_FORMAT, "keep.json: one of 'models' names no port and host");
+    }
+    c->models = models ? json_deep_copy(models) : json_array();
     return true;
 }
 
@@ -187,7 +188,7 @@ static bool load_all(struct keep_config *c, int dirfd, const json_t *j, struct e
     c->remotes = json_incref(jx_arr(jx_obj(j, "broker"), "remotes"));
     return load_texts(c, j, err) && load_numbers(c, j, err) && load_services(c, j, err) &&
            load_exec(c, j, err) && policy_from_json(&c->policy, jx_obj(j, "policy"), err) &&
-           load_proxy(c, j, err) && load_model(c, j, err) && load_plan(c, dirfd, j, err);
+           load_proxy(c, j, err) && load_models(c, j, err) && load_plan(c, dirfd, j, err);
 }
 
 bool keep_config_load(struct keep_config *ret, int dirfd, struct err *err)
@@ -224,7 +225,7 @@ void keep_config_release(struct keep_config *c)
     strv_release(&c->net);
     buf_release(&c->plan);
     free(c->plan_name);
-    json_decref(c->model);
+    json_decref(c->models);
     json_decref(c->remotes);
     policy_release(&c->policy);
 }

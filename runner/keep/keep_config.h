@@ -53,8 +53,7 @@ struct keep_config {
     uint16_t proxy_port;     /* inside; 0: no proxy, so no network */
     struct strv net;         /* hosts that are listed for this attempt, patterns of host.h */
     int64_t net_deadline_ms; /* how long a connection waits for a person */
-    uint16_t model_port; /* inside; 0: the agent reaches its model by itself */
-    json_t *model;       /* where the relay of that port leads: host, port, ca (runner/model) */
+    json_t *models; /* where the relay of each port `inside` leads (runner/model); empty: the agent reaches them by itself */
     json_t *remotes; /* of the person's repository, as of broker.h; NULL: there is no broker */
     struct policy policy;
 };

@@ -42,12 +42,14 @@ static bool send_all(int fd, const struct buf *text, struct err *err)
     return true;
 }
 
-bool model_side_open(struct model_side *ret, const json_t *model, const json_t *keys,
+bool model_side_open(struct model_side *ret, const json_t *models, const json_t *keys,
                      struct err *err)
 {
     int ends[2];
     AUTO_BUF struct buf text = BUF_INIT;
-    AUTO_JSON json_t *config = json_deep_copy(model);
+    /* Borrowed only; jansson counts references on const values too. */
+    AUTO_JSON json_t *config = json_pack("{s:O, s:O?}", "models", (json_t *)(uintptr_t)models, "keys",
+                                         (json_t *)(uintptr_t)keys);
     AUTO_FREE char *program = paths_program("headgate-model", err);
     if (!program)
         return false;
@@ -59,7 +61,6 @@ bool model_side_open(struct model_side *ret, const json_t *model, const json_t *
     int why = spawn_relay(&pid, program, theirs);
     if (why)
         return err_sys(err, why, "cannot start %s", program);
-    json_object_set(config, "keys", (json_t *)(uintptr_t)keys);
     jx_dump(&text, config);
     buf_addch(&text, '\n');
     bool ok = send_all(ours, &text, err);
@@ -70,10 +71,10 @@ bool model_side_open(struct model_side *ret, const json_t *model, const json_t *
     return true;
 }
 
-bool model_side_listen(const struct model_side *m, int fd, struct err *err)
+bool model_side_listen(const struct model_side *m, size_t model, int fd, struct err *err)
 {
     AUTO_FD int owned = fd;
-    char byte = 0;
+    unsigned char byte = (unsigned char)model;
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;

@@ -1,6 +1,6 @@
 /*
- * model_side: a keeper's own end of headgate-model, the process that adds the person's key to what
- * the agent asks its model (runner/model). It is started before the box, and told of the box's
+ * model_side: a keeper's own end of headgate-model, the process that adds the person's keys to what
+ * the agent asks its models (runner/model). It is started before the box, and told of the box's
  * listening sockets when they are there; the end of this process's end of the stream is its end.
  */
 #ifndef KEEP_MODEL_SIDE_H
@@ -19,11 +19,11 @@ struct model_side {
         .fd = -1        \
     }
 
-/* Start the relay to model (host, port, ca) with keys {PLACEHOLDER: KEY}; both borrowed. */
-bool model_side_open(struct model_side *ret, const json_t *model, const json_t *keys,
+/* Start the relay to models (a list as of upstream_load) with keys {PLACEHOLDER: KEY}; both borrowed. */
+bool model_side_open(struct model_side *ret, const json_t *models, const json_t *keys,
                      struct err *err) WARN_UNUSED;
-/* Hand a listening socket over; it is closed here. */
-bool model_side_listen(const struct model_side *m, int fd, struct err *err) WARN_UNUSED;
+/* Hand a listening socket over, which leads to this one of the models; it is closed here. */
+bool model_side_listen(const struct model_side *m, size_t model, int fd, struct err *err) WARN_UNUSED;
 void model_side_close(struct model_side *m);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * headgate-model: the way from one box to one model, which adds the person's key outside of the
+ * headgate-model: the way from one box to its models, which adds the person's keys outside of the
  * box.
  *
- * Its keeper starts it. Standard input: one line of JSON for upstream_load, then listening sockets
- * of the box's network namespace as they come, one for each byte (SCM_RIGHTS). The end of that
- * stream is the end of the keeper, and of this. Standard error: a sentence when it cannot begin.
+ * Its keeper starts it. Standard input: one line of JSON, {"models": as of upstream_load, "keys":
+ * {PLACEHOLDER: KEY}}, then listening sockets of the box's network namespace as they come, one for
+ * each byte (SCM_RIGHTS), which is the number of the model that it leads to. The end of that stream
+ * is the end of the keeper, and of this. Standard error: a sentence when it cannot begin.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,27 +23,40 @@
 #include "runner/base/mem.h"
 #include "runner/model/relay.h"
 
-enum { CONFIG_BYTES = 256 * 1024, CONNECTIONS_MAX = 64, STACK_BYTES = 256 * 1024 };
+enum {
+    CONFIG_BYTES = 1024 * 1024,
+    MODELS_MAX = 16,
+    CONNECTIONS_MAX = 64, /* of all models */
+    STACK_BYTES = 256 * 1024
+};
 
-struct service {
+struct service;
+
+struct model {
     struct upstream upstream;
     struct tls_context *context;
+    struct service *service;
+};
+
+struct service {
+    struct model models[MODELS_MAX];
+    size_t n_models;
     pthread_mutex_t lock;
     pthread_cond_t room;
     int n_open;
 };
 
 struct job {
-    struct service *service;
+    struct model *model;
     int fd;
 };
 
-static bool start_thread(void *(*run)(void *), struct service *service, int fd)
+static bool start_thread(void *(*run)(void *), struct model *model, int fd)
 {
     pthread_t thread;
     pthread_attr_t attr;
     struct job *job = xcalloc(1, sizeof(*job));
-    *job = (struct job){service, fd};
+    *job = (struct job){model, fd};
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
@@ -73,24 +87,25 @@ static void count(struct service *s, int by)
 static void *serve_client(void *arg)
 {
     struct job job = take_job(arg);
-    relay_serve(job.fd, job.service->context, &job.service->upstream);
+    relay_serve(job.fd, job.model->context, &job.model->upstream);
     close(job.fd);
-    count(job.service, -1);
+    count(job.model->service, -1);
     return NULL;
 }
 
 static void *accept_clients(void *arg)
 {
     struct job job = take_job(arg);
+    struct service *s = job.model->service;
     for (;;) {
-        count(job.service, 1);
+        count(s, 1);
         int fd = accept4(job.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0 && start_thread(serve_client, job.service, fd))
+        if (fd >= 0 && start_thread(serve_client, job.model, fd))
             continue;
         int why = errno;
         if (fd >= 0)
             close(fd);
-        count(job.service, -1);
+        count(s, -1);
         if (fd < 0 && why != EINTR && why != ECONNABORTED && why != EMFILE && why != ENOMEM)
             return NULL;
     }
@@ -108,10 +123,28 @@ static bool read_config(json_t **ret, struct err *err)
     return ok;
 }
 
-/* The next listening socket; -1 at the end. */
-static int receive_listener(void)
+static bool load_models(struct service *s, const json_t *config, struct err *err)
 {
-    char byte;
+    const json_t *keys = jx_obj(config, "keys"), *way;
+    size_t i;
+    json_array_foreach(jx_arr(config, "models"), i, way)
+    {
+        if (i == MODELS_MAX)
+            return err_set(err, ERR_LIMIT, "more than %d models", MODELS_MAX);
+        struct model *m = &s->models[i];
+        m->service = s;
+        if (!upstream_load(&m->upstream, way, keys, err) ||
+            !(m->context = tls_context_new(&m->upstream, err)))
+            return false;
+        s->n_models = i + 1;
+    }
+    return true;
+}
+
+/* The next listening socket and its model's number; -1 at the end. */
+static int receive_listener(size_t *ret_model)
+{
+    unsigned char byte = 0;
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
@@ -129,6 +162,7 @@ static int receive_listener(void)
     int fd = -1;
     if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
         memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+    *ret_model = byte;
     return fd;
 }
 
@@ -152,14 +186,14 @@ int main(int argc, char **argv)
     }
     signal(SIGPIPE, SIG_IGN);
     keep_memory_private();
-    if (!read_config(&config, &err) || !upstream_load(&s.upstream, config, &err) ||
-        !(s.context = tls_context_new(&s.upstream, &err))) {
+    if (!read_config(&config, &err) || !load_models(&s, config, &err)) {
         fprintf(stderr, "headgate-model: %s\n", err.text);
         return err_exit_code(&err);
     }
-    for (int fd; (fd = receive_listener()) >= 0;) {
+    size_t model;
+    for (int fd; (fd = receive_listener(&model)) >= 0;) {
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-        if (!start_thread(accept_clients, &s, fd))
+        if (model >= s.n_models || !start_thread(accept_clients, &s.models[model], fd))
             close(fd);
     }
     _exit(0); /* threads still use what would be released */

@@ -2,13 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "runner/base/jx.h"
 #include "runner/base/mem.h"
-
-/* Headers in which a key travels. A placeholder anywhere else stays what it is. */
-static const char *const key_headers[] = {"authorization", "x-api-key", "api-key",
-                                          "x-goog-api-key"};
 
 static void wipe(char **secret)
 {
@@ -23,6 +20,8 @@ void upstream_release(struct upstream *u)
     for (size_t i = 0; i < u->n_keys; i++) {
         wipe(&u->keys[i].secret);
         free(u->keys[i].placeholder);
+        free(u->keys[i].header);
+        free(u->keys[i].prefix);
     }
     free(u->host);
     free(u->ca_file);
@@ -38,26 +37,43 @@ static bool is_header_text(const char *text)
     return len > 0 && len <= UPSTREAM_KEY_BYTES;
 }
 
-static bool load_keys(struct upstream *u, const json_t *keys, struct err *err)
+/* "authorization: Bearer", or a name alone. */
+static struct upstream_key form_of(const char *header)
 {
-    const char *placeholder;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)keys, placeholder, value)
+    size_t len = strcspn(header, ":");
+    const char *word = header[len] ? header + len + 1 : "";
+    word += strspn(word, " ");
+    return (struct upstream_key){.header = xstrndup(header, len),
+                                 .prefix = xasprintf("%s%s", word, word[0] ? " " : "")};
+}
+
+static bool load_keys(struct upstream *u, const json_t *keys, const json_t *secrets, struct err *err)
+{
+    size_t i;
+    const json_t *key;
+    json_array_foreach(keys, i, key)
     {
-        const char *secret = json_string_value(value);
+        const char *placeholder = jx_str(key, "placeholder", ""), *header = jx_str(key, "header", ""),
+                   *secret = jx_str(secrets, placeholder, "");
         if (u->n_keys == UPSTREAM_KEYS_MAX)
             return err_set(err, ERR_LIMIT, "more than %d keys for one model", UPSTREAM_KEYS_MAX);
-        if (!secret || !is_header_text(secret) || !is_header_text(placeholder))
+        if (!is_header_text(secret) || !is_header_text(placeholder))
             return err_set(err, ERR_FORMAT,
                            "the key behind %.40s is empty or holds characters that no header can",
                            placeholder);
-        u->keys[u->n_keys++] =
-            (struct upstream_key){.placeholder = xstrdup(placeholder), .secret = xstrdup(secret)};
+        if (!is_header_text(header) || header[0] == ':')
+            return err_set(err, ERR_FORMAT, "the key behind %.40s has no header to travel in",
+                           placeholder);
+        struct upstream_key *k = &u->keys[u->n_keys++];
+        *k = form_of(header);
+        k->placeholder = xstrdup(placeholder);
+        k->secret = xstrdup(secret);
     }
     return true;
 }
 
-bool upstream_load(struct upstream *ret, const json_t *config, struct err *err)
+bool upstream_load(struct upstream *ret, const json_t *config, const json_t *secrets,
+                   struct err *err)
 {
     const char *host = jx_str(config, "host", ""), *ca = jx_str(config, "ca", NULL);
     int64_t port = jx_int(config, "port", 0);
@@ -65,7 +81,7 @@ bool upstream_load(struct upstream *ret, const json_t *config, struct err *err)
         return err_set(err, ERR_FORMAT, "the model relay was given no host and port");
     struct upstream u = {
         .host = xstrdup(host), .port = (uint16_t)port, .ca_file = ca ? xstrdup(ca) : NULL};
-    if (!load_keys(&u, jx_obj(config, "keys"), err)) {
+    if (!load_keys(&u, jx_arr(config, "keys"), secrets, err)) {
         upstream_release(&u);
         return false;
     }
@@ -73,28 +89,18 @@ bool upstream_load(struct upstream *ret, const json_t *config, struct err *err)
     return true;
 }
 
-static bool carries_key(struct http_text name)
-{
-    for (size_t i = 0; i < ARRAY_LEN(key_headers); i++)
-        if (http_text_is_nocase(name, key_headers[i]))
-            return true;
-    return false;
-}
-
-static void add_exchanged(struct buf *out, const struct upstream *u, struct http_text value)
+/* The key whose placeholder is all that this header holds; NULL: none. */
+static const struct upstream_key *key_in(const struct upstream *u, const struct http_header *h)
 {
     for (size_t i = 0; i < u->n_keys; i++) {
-        const char *placeholder = u->keys[i].placeholder;
-        size_t len = strlen(placeholder);
-        const char *at = memmem(value.ptr, value.len, placeholder, len);
-        if (!at)
-            continue;
-        buf_add(out, value.ptr, (size_t)(at - value.ptr));
-        buf_adds(out, u->keys[i].secret);
-        buf_add(out, at + len, value.len - (size_t)(at - value.ptr) - len);
-        return;
+        const struct upstream_key *k = &u->keys[i];
+        size_t len = strlen(k->prefix);
+        if (http_text_is_nocase(h->name, k->header) && h->value.len >= len &&
+            strncasecmp(h->value.ptr, k->prefix, len) == 0 &&
+            http_text_is((struct http_text){h->value.ptr + len, h->value.len - len}, k->placeholder))
+            return k;
     }
-    buf_add(out, value.ptr, value.len);
+    return NULL;
 }
 
 static bool is_own_target(const struct http_head *head)
@@ -120,14 +126,11 @@ bool upstream_head(struct buf *out, const struct upstream *u, const struct http_
         const struct http_header *h = &head->headers[i];
         if (http_text_is_nocase(h->name, "host"))
             continue;
-        if (!carries_key(h->name)) {
+        const struct upstream_key *key = key_in(u, h);
+        if (key)
+            buf_addf(out, "%s: %s%s\r\n", key->header, key->prefix, key->secret);
+        else
             kept.headers[kept.n_headers++] = *h;
-            continue;
-        }
-        buf_add(out, h->name.ptr, h->name.len);
-        buf_adds(out, ": ");
-        add_exchanged(out, u, h->value);
-        buf_adds(out, "\r\n");
     }
     http_add_end_to_end(out, &kept);
     return true;

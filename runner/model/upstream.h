@@ -1,10 +1,10 @@
 /*
- * upstream: where a model relay sends requests, and which words it exchanges for secrets on the
- * way.
+ * upstream: where a relay sends requests to one model, and which words it exchanges for secrets on
+ * the way.
  *
  * An agent in a box holds a placeholder in place of each of the person's keys. The relay, outside,
- * knows both: it puts the key where the placeholder stands in a header that is made for it, and
- * sends the request to one host, over TLS, and to no other. Pure, but for loading.
+ * knows both: it puts the key where the placeholder stands alone in the header that is made for it,
+ * and sends the request to one host, over TLS, and to no other. Pure, but for loading.
  */
 #ifndef MODEL_UPSTREAM_H
 #define MODEL_UPSTREAM_H
@@ -14,9 +14,11 @@
 #include "runner/base/buf.h"
 #include "runner/keep/http_head.h"
 
-enum { UPSTREAM_KEYS_MAX = 8, UPSTREAM_KEY_BYTES = 16 * 1024 };
+enum { UPSTREAM_KEYS_MAX = 16, UPSTREAM_KEY_BYTES = 16 * 1024 };
 
 struct upstream_key {
+    char *header; /* its name */
+    char *prefix; /* what stands before the key: "Bearer ", or nothing */
     char *placeholder, *secret;
 };
 
@@ -28,9 +30,12 @@ struct upstream {
     size_t n_keys;
 };
 
-/* From {"host", "port", "ca", "keys":{PLACEHOLDER: SECRET}}. A key with bytes that a header cannot
- * hold is an error that does not show it. */
-bool upstream_load(struct upstream *ret, const json_t *config, struct err *err) WARN_UNUSED;
+/* From {"host", "port", "ca", "keys":[{"placeholder", "header"}]}, where "authorization: Bearer" as a
+ * header is its name and what stands before the key, and {PLACEHOLDER: SECRET}, of which only these
+ * are taken. A key that is missing, or has bytes that a header cannot hold, is an error that does not
+ * show it. */
+bool upstream_load(struct upstream *ret, const json_t *config, const json_t *secrets,
+                   struct err *err) WARN_UNUSED;
 /* Wipes the secrets. */
 void upstream_release(struct upstream *u);
 

@@ -40,7 +40,7 @@ void create_free(struct create *c)
     strv_release(&c->env);
     strv_release(&c->desktop);
     strv_release(&c->secrets);
-    model_way_release(&c->model);
+    model_ways_release(&c->models);
     json_decref(c->keys);
     json_decref(c->logins);
     strv_release(&c->net);
@@ -342,7 +342,7 @@ static bool take_keys(struct create *c, struct err *err)
 {
     AUTO_STRV struct strv services = STRV_INIT;
     create_add_services(&services, c);
-    return model_way_take(&c->model, &c->keys, &c->env, &services, c->agent, c->config, err);
+    return model_ways_take(&c->models, &c->keys, &c->env, &services, c->agent, c->config, err);
 }
 
 static bool choose_net(struct create *c, struct err *err)
@@ -468,10 +468,8 @@ void create_spec(struct attempt_spec *ret, const struct create *c, const json_t 
     jx_strv(&spec.mask, c->body, "mask");
     strv_push_all(&spec.net, strv_array(&c->net));
     strv_push_all(&spec.secrets, strv_array(&c->secrets));
-    if (c->model.host) {
-        AUTO_JSON json_t *model = model_way_json(&c->model);
-        model_way_parse(&spec.model, model);
-    }
+    AUTO_JSON json_t *models = model_ways_json(&c->models);
+    model_ways_parse(&spec.models, models);
     create_add_services(&spec.services, c);
     *ret = spec;
 }

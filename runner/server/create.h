@@ -40,8 +40,8 @@ struct create {
     char *consent_digest; /* set when something of the repository's .headgate counts */
     char *consent_asks;   /* what that is, for the person */
     struct strv net;      /* listed hosts */
-    struct model_way model;
-    json_t *keys;         /* of the model, taken out of env; NULL: none */
+    struct model_ways models;
+    json_t *keys;         /* of the models, taken out of env; NULL: none */
     json_t *logins;       /* for the broker, taken out of desktop; NULL: none */
     struct strv notes;    /* sentences for the person */
 

@@ -131,10 +131,11 @@ static bool save_resumed_spec(struct server *s, const char *id, const json_t *bo
     spec.rows = (int)jx_int(body, "rows", spec.rows);
     read_env(&today, body);
     renew_env(&spec, &today);
-    const struct agent *agent = agent_find(spec.agent);
+    const struct agent *agent;
+    struct agent own;
     json_t *keys = NULL;
-    bool ok = !agent || model_way_take(&spec.model, &keys, &spec.env, &spec.services, agent,
-                                       s->config, err);
+    bool ok = !agent_named(&agent, &own, spec.agent, s->config) ||
+              model_ways_take(&spec.models, &keys, &spec.env, &spec.services, agent, s->config, err);
     keyring_put(&s->keyring, spec.run, keys);
     ok = ok && attempt_row_save_spec(s->db, &spec, &spec.env, err);
     attempt_spec_release(&spec);

@@ -85,7 +85,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             counted = "count" in path.lower() and "token" in path.lower()
             self.answer("application/json", b'{"input_tokens":100,"totalTokens":100}' if counted else b"{}")
             return
-        key = self.headers.get("x-api-key") or self.headers.get("authorization")
+        key = self.headers.get("x-api-key") or self.headers.get("x-goog-api-key") or self.headers.get("authorization")
         step = reply_for(protocol, body, raw, key)
         if not is_stream:
             self.answer("application/json", json.dumps(protocol.whole(body, step)).encode())

@@ -3,43 +3,20 @@
 # environment, a placeholder in the agent's.
 . "$(dirname "$0")/../lib.sh"
 . "$TESTS/agents/install.sh"
+. "$TESTS/agents/tls.sh"
 
 need_claude
-command -v socat >/dev/null || skip 'no socat'
 
 KEY=sk-ant-real-0123456789-abcdefghij
 make_repo "$WORLD/repo"
 cd "$WORLD/repo"
 
-# A server of TLS on loopback with a certificate that only $WORLD/tls.pem vouches for, in front of the model server.
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
-    -keyout "$WORLD/tls.key" -out "$WORLD/tls.pem" 2>/dev/null || die 'no certificate'
-chmod 644 "$WORLD/tls.pem"
-start_tls() {
-    start_model
-    socat "openssl-listen:0,bind=127.0.0.1,cert=$WORLD/tls.pem,key=$WORLD/tls.key,verify=0,fork,reuseaddr" \
-        "TCP:127.0.0.1:$port" 2>/dev/null &
-    BACKGROUND="$BACKGROUND $!"
-    tls_pid=$!
-    until_true 10 tls_listens || die 'no TLS server'
-    export ANTHROPIC_BASE_URL="https://localhost:$tls_port"
-}
-tls_listens() {
-    inode=$(readlink /proc/$tls_pid/fd/* 2>/dev/null | sed -n 's/^socket:\[\([0-9]*\)\]$/\1/p' | tr '\n' '|')
-    tls_port=$(awk -v all="|$inode" '$4 == "0A" && index(all, "|" $10 "|") { split($2, a, ":"); print a[2] }' /proc/net/tcp)
-    [ -n "$tls_port" ] && tls_port=$((0x$tls_port))
-}
-
-SEARCH='cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr "\\0" "\\n" | grep -c "real-012345678[9]" || :; grep -rl "real-012345678[9]" ~ /tmp /etc /run 2>/dev/null; echo searched'
 cat >"$WORLD/script.json" <<S
 {"main": [
-  {"calls": [{"name": "Bash", "input": {"command": $(printf %s "$SEARCH" | jq -Rs .), "description": "look"}}]},
+  $(search_call Bash command),
   {"calls": [{"name": "Bash", "input": {"command": "echo done >done.txt && git add -A && git commit -q -m Done", "description": "work"}}]},
   {"text": "all done"}]}
 S
-found() { jq -r 'select(.turn == 1) | .results[0].text' "$WORLD/model.jsonl" | head -n 1; }
-keys_seen() { jq -r .key "$WORLD/model.jsonl" | sort -u; }
-
 export ANTHROPIC_API_KEY=$KEY
 git config --file "$XDG_CONFIG_HOME/headgate/config" agent.claude.ca "$WORLD/tls.pem"
 start_tls
@@ -47,8 +24,9 @@ headgate run --agent claude '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WOR
 run=$(last_run)
 check_equal 'the agent did its work' done "$(git show "headgate/$run/1:done.txt")"
 check_equal 'the model got the real key each time' "$KEY" "$(keys_seen)"
-check_equal 'nothing in the box has it' 0 "$(found)"
+check_equal 'nothing in the box has it' 'found=0 found=0 ' "$(found)"
 check 'nothing of Headgate has written it' sh -c "! grep -raq 'real-0123456789' '$XDG_STATE_HOME'"
+check_has 'its host is not opened to the agent' 'asks for every host' "$WORLD/out"
 check_equal 'no card was raised' 0 "$(headgate gate ls --all --json | jq --arg a "$run.1" '[.calls[] | select(.attempt == $a and .why == "person")] | length')"
 
 # A key that only a command of the person knows, and one that a hosting service's token is: neither is written.
@@ -69,7 +47,7 @@ export ANTHROPIC_API_KEY=$KEY
 git config --file "$XDG_CONFIG_HOME/headgate/config" agent.claude.key inside
 start_model
 headgate run --agent claude --service "$port" '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
-check 'control: a key inside is found' test "$(found)" -gt 0
+check 'control: a key inside is found' sh -c "echo '$(found)' | grep -q '=[1-9]'"
 git config --file "$XDG_CONFIG_HOME/headgate/config" --unset agent.claude.key
 
 # Who cannot prove the name gets no key.
@@ -80,7 +58,7 @@ run=$(last_run)
 says_why() { headgate logs "$run.1" | grep -q 'could not prove'; }
 until_true 60 says_why && pass 'the agent is told why its model is not reached' || fail "no reason in: $(headgate logs "$run.1")"
 headgate stop "$run.1" >/dev/null
-check_equal 'a server that cannot prove its name hears nothing' '' "$(keys_seen 2>/dev/null)"
+check_equal 'a server that cannot prove its name hears nothing' '' "$(keys_seen)"
 
 # A server of Headgate's that dies takes the key along for what has not started, and says how to go on.
 git config --file "$XDG_CONFIG_HOME/headgate/config" agent.claude.ca "$WORLD/tls.pem"

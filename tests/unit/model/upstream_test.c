@@ -10,24 +10,36 @@
 #include "runner/base/mem.h"
 #include "runner/model/upstream.h"
 
-static void load(struct upstream *ret, const char *text)
+static json_t *parse(const char *text)
 {
     struct err err = ERR_INIT;
-    AUTO_JSON json_t *config = NULL;
-    assert_true(jx_parse(&config, text, strlen(text), &err));
-    if (!upstream_load(ret, config, &err))
-        fail_msg("%s", err.text);
+    json_t *value = NULL;
+    assert_true(jx_parse(&value, text, strlen(text), &err));
+    return value;
 }
 
 static const char good[] =
-    "{\"host\":\"api.example.com\",\"port\":443,\"keys\":{\"PLACE-A\":\"real-a\","
-    "\"PLACE-B\":\"real-b\"}}";
+    "{\"host\":\"api.example.com\",\"port\":443,\"keys\":["
+    "{\"placeholder\":\"PLACE-A\",\"header\":\"x-api-key\"},"
+    "{\"placeholder\":\"PLACE-B\",\"header\":\"authorization: Bearer\"},"
+    "{\"placeholder\":\"PLACE-B\",\"header\":\"x-goog-api-key\"}]}";
+/* Of which one is another model's. */
+static const char secrets[] = "{\"PLACE-A\":\"real-a\",\"PLACE-B\":\"real-b\",\"PLACE-C\":\"real-c\"}";
+
+static void load(struct upstream *ret)
+{
+    struct err err = ERR_INIT;
+    AUTO_JSON json_t *config = parse(good);
+    AUTO_JSON json_t *keys = parse(secrets);
+    if (!upstream_load(ret, config, keys, &err))
+        fail_msg("%s", err.text);
+}
 
 static bool head_of(struct buf *out, const char *request, struct err *err)
 {
     struct upstream u;
     struct http_head head;
-    load(&u, good);
+    load(&u);
     enum http_result parsed = http_request(&head, request, strlen(request), err);
     bool ok = parsed == HTTP_DONE && upstream_head(out, &u, &head, err);
     upstream_release(&u);
@@ -44,8 +56,23 @@ static void keys_go_where_a_key_belongs(void **state)
          "Content-Length: 2\r\nConnection: keep-alive\r\n\r\n{}",
          "POST /v1/messages?x=1 HTTP/1.1\r\nHost: api.example.com\r\nx-api-key: real-a\r\n"
          "Content-Length: 2\r\nConnection: close\r\n\r\n"},
-        {"GET /m HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer PLACE-B\r\n\r\n",
-         "GET /m HTTP/1.1\r\nHost: api.example.com\r\nAuthorization: Bearer real-b\r\n"
+        {"GET /m HTTP/1.1\r\nHost: a\r\nAuthorization: bearer PLACE-B\r\n\r\n",
+         "GET /m HTTP/1.1\r\nHost: api.example.com\r\nauthorization: Bearer real-b\r\n"
+         "Connection: close\r\n\r\n"},
+        /* One that may travel in several. */
+        {"GET /m HTTP/1.1\r\nHost: a\r\nX-Goog-Api-Key: PLACE-B\r\n\r\n",
+         "GET /m HTTP/1.1\r\nHost: api.example.com\r\nx-goog-api-key: real-b\r\n"
+         "Connection: close\r\n\r\n"},
+        /* In another's header, with other words: as it is. */
+        {"GET /m HTTP/1.1\r\nHost: a\r\nx-api-key: PLACE-B\r\n\r\n",
+         "GET /m HTTP/1.1\r\nHost: api.example.com\r\nx-api-key: PLACE-B\r\n"
+         "Connection: close\r\n\r\n"},
+        {"GET /m HTTP/1.1\r\nHost: a\r\nx-api-key: PLACE-A,x\r\nauthorization: Basic PLACE-B\r\n\r\n",
+         "GET /m HTTP/1.1\r\nHost: api.example.com\r\nx-api-key: PLACE-A,x\r\nauthorization: Basic PLACE-B\r\n"
+         "Connection: close\r\n\r\n"},
+        /* The key of another model is not this one's. */
+        {"GET /m HTTP/1.1\r\nHost: a\r\nx-api-key: PLACE-C\r\n\r\n",
+         "GET /m HTTP/1.1\r\nHost: api.example.com\r\nx-api-key: PLACE-C\r\n"
          "Connection: close\r\n\r\n"},
         /* Nowhere else, or a key would come back in what a server repeats. */
         {"GET /PLACE-A HTTP/1.1\r\nHost: a\r\nUser-Agent: PLACE-A\r\n\r\n",
@@ -83,26 +110,41 @@ static void the_relay_is_no_proxy(void **state)
     }
 }
 
+#define WITH_KEY(header) \
+    "{\"host\":\"a\",\"port\":443,\"keys\":[{\"placeholder\":\"P\",\"header\":\"" header "\"}]}"
+
 static void bad_words_are_refused_without_showing_a_key(void **state)
 {
     (void)state;
-    static const char *const configs[] = {
-        "{}",
-        "{\"host\":\"a\",\"port\":0,\"keys\":{}}",
-        "{\"host\":\"\",\"port\":443,\"keys\":{}}",
-        "{\"host\":\"a\\r\\nX: y\",\"port\":443,\"keys\":{}}",
-        "{\"host\":\"a\",\"port\":443,\"keys\":{\"P\":\"real\\r\\nX: y\"}}",
-        "{\"host\":\"a\",\"port\":443,\"keys\":{\"P\":\"\"}}",
-        "{\"host\":\"a\",\"port\":443,\"keys\":{\"P\":7}}",
+    static const struct {
+        const char *config, *secrets;
+    } cases[] = {
+        {"{}", "{}"},
+        {"{\"host\":\"a\",\"port\":0}", "{}"},
+        {"{\"host\":\"\",\"port\":443}", "{}"},
+        {"{\"host\":\"a\\r\\nX: y\",\"port\":443}", "{}"},
+        {WITH_KEY("x-api-key"), "{\"P\":\"real\\r\\nX: y\"}"},
+        {WITH_KEY("x-api-key"), "{\"P\":\"\"}"},
+        {WITH_KEY("x-api-key"), "{\"P\":7}"},
+        {WITH_KEY("x-api-key"), "{\"other\":\"real\"}"},
+        {WITH_KEY(""), "{\"P\":\"real\"}"},
+        {WITH_KEY(": Bearer"), "{\"P\":\"real\"}"},
     };
-    for (size_t i = 0; i < ARRAY_LEN(configs); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct upstream u;
         struct err err = ERR_INIT;
-        AUTO_JSON json_t *config = NULL;
-        assert_true(jx_parse(&config, configs[i], strlen(configs[i]), &err));
-        assert_false(upstream_load(&u, config, &err));
+        AUTO_JSON json_t *config = parse(cases[i].config);
+        AUTO_JSON json_t *keys = parse(cases[i].secrets);
+        if (upstream_load(&u, config, keys, &err))
+            fail_msg("%zu was taken", i);
         assert_null(strstr(err.text, "real"));
     }
+    struct upstream u;
+    struct err err = ERR_INIT;
+    AUTO_JSON json_t *config = parse(WITH_KEY("x-api-key"));
+    AUTO_JSON json_t *keys = parse("{\"P\":\"real\"}");
+    assert_true(upstream_load(&u, config, keys, &err)); /* the control */
+    upstream_release(&u);
 }
 
 int main(void)
