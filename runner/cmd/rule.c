@@ -15,7 +15,7 @@
 
 /* `in repo` means the repository of this folder, `in repo PATH` that of PATH: runs know it by its git folder,
  * which is how an exported rule has it. */
-static bool add_scope(json_t *request, struct rule *rule, struct err *err)
+static bool fill_scope(struct rule *rule, struct err *err)
 {
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
     struct err why = ERR_INIT;
@@ -33,25 +33,25 @@ static bool add_scope(json_t *request, struct rule *rule, struct err *err)
     }
     free(rule->scope_value);
     rule->scope_value = xstrdup(repo.common_dir);
-    jx_set_str(request, "repo", repo.common_dir);
     return true;
 }
 
-/* Checked here first, so that a mistake costs no server. */
-static bool add_rule(struct client *c, struct rule *rule, struct buf *report, struct err *err)
+/* All or none. Checked here first, so that a mistake costs no server. */
+static bool add_rules(struct client *c, struct rules *rules, struct err *err)
 {
-    AUTO_BUF struct buf text = BUF_INIT;
-    AUTO_JSON json_t *result = NULL, *request = json_object();
-    if (!add_scope(request, rule, err))
-        return false;
-    rule_text(&text, rule);
-    jx_set(request, "text", jx_bytes(text.ptr, text.len));
-    if (!sync_call(&result, &c->conn, "rule.add", request, err))
-        return false;
-    if (!client_in_force(result, err))
-        return false;
-    rule_report(report, result);
-    return true;
+    AUTO_BUF struct buf report = BUF_INIT;
+    AUTO_JSON json_t *result = NULL;
+    json_t *texts = json_array(), *request = json_pack("{s:o}", "texts", texts);
+    for (size_t i = 0; i < rules->n; i++) {
+        AUTO_BUF struct buf text = BUF_INIT;
+        if (!fill_scope(&rules->v[i], err)) {
+            json_decref(request);
+            return false;
+        }
+        rule_text(&text, &rules->v[i]);
+        json_array_append_new(texts, jx_bytes(text.ptr, text.len));
+    }
+    return client_open(c, err) && rule_store(&report, c, request, err) && out_buf(&report, err);
 }
 
 /* --from C shows proposals with what each would have decided; --pick N stores one. */
@@ -89,8 +89,7 @@ static bool add(char **argv, struct err *err)
 {
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
-    AUTO_RULE struct rule rule = RULE_INIT;
-    AUTO_BUF struct buf report = BUF_INIT;
+    AUTO_RULES struct rules rules = RULES_INIT;
     /* Words of a command are no options of ours: `add allow command ls -l`. */
     bool wants_help = argv[1] && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
     if (wants_help || (argv[1] && argv[1][0] == '-'))
@@ -100,9 +99,9 @@ static bool add(char **argv, struct err *err)
     if (args.operands.n == 0)
         return cmd_usage(argv[0], "a rule is missing, like: allow command git status", err);
     bool is_text = args.operands.n == 1;
-    bool ok = is_text ? rule_parse(&rule, args.operands.v[0], err)
-                      : rule_parse_words(&rule, args.operands.v, args.operands.n, err);
-    return ok && client_open(&c, err) && add_rule(&c, &rule, &report, err) && out_buf(&report, err);
+    bool ok = is_text ? rules_add(&rules, args.operands.v[0], err)
+                      : rules_add_words(&rules, &args.operands, err);
+    return ok && add_rules(&c, &rules, err);
 }
 
 int cmd_rule_add(int argc, char **argv)
@@ -184,17 +183,9 @@ static bool import_rules(char **argv, struct err *err)
 {
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
-    AUTO_BUF struct buf report = BUF_INIT;
     AUTO_RULES struct rules rules = RULES_INIT;
-    if (!cmd_parse_n(&args, argv, NULL, 0, 1, 1, err))
-        return false;
-    bool ok = rules_read(&rules, args.operands.v[0], err) && client_open(&c, err);
-    for (size_t i = 0; ok && i < rules.n; i++)
-        ok = add_rule(&c, &rules.v[i], &report, err);
-    struct err write = ERR_INIT;
-    if (!out_buf(&report, &write) && ok)
-        return err_set(err, write.code, "%s", write.text);
-    return ok;
+    return cmd_parse_n(&args, argv, NULL, 0, 1, 1, err) &&
+           rules_read(&rules, args.operands.v[0], err) && add_rules(&c, &rules, err);
 }
 
 int cmd_rule_import(int argc, char **argv)

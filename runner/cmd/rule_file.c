@@ -17,13 +17,27 @@ void rules_release(struct rules *r)
     *r = (struct rules)RULES_INIT;
 }
 
+static void take(struct rules *r, const struct rule *rule)
+{
+    r->v = xreallocarray(r->v, r->n + 1, sizeof(*r->v));
+    r->v[r->n++] = *rule;
+}
+
 bool rules_add(struct rules *r, const char *text, struct err *err)
 {
     struct rule rule = RULE_INIT;
     if (!rule_parse(&rule, text, err))
         return false;
-    r->v = xreallocarray(r->v, r->n + 1, sizeof(*r->v));
-    r->v[r->n++] = rule;
+    take(r, &rule);
+    return true;
+}
+
+bool rules_add_words(struct rules *r, const struct strv *words, struct err *err)
+{
+    struct rule rule = RULE_INIT;
+    if (!rule_parse_words(&rule, words->v, words->n, err))
+        return false;
+    take(r, &rule);
     return true;
 }
 

@@ -27,33 +27,27 @@ void rule_report_covered(struct buf *report, const json_t *answer)
         buf_addf(report, "it covers what waits already: headgate gate approve%s\n", ids.ptr);
 }
 
-void rule_report(struct buf *report, const json_t *answer)
+bool rule_store(struct buf *report, struct client *c, json_t *request_stolen, struct err *err)
 {
-    const json_t *rule = jx_obj(answer, "rule");
-    AUTO_FREE char *clean = text_clean(jx_str(rule, "text", ""));
-    buf_addf(report, "r%" PRId64 ": %s\n", jx_int(rule, "id", 0), clean);
-    rule_report_covered(report, answer);
-}
-
-static bool store(struct buf *report, struct client *c, const json_t *proposals, const json_t *text,
-                  struct err *err)
-{
-    AUTO_JSON json_t *result = NULL, *request = json_object();
-    jx_set(request, "text", json_incref((json_t *)(uintptr_t)text));
-    jx_set_str(request, "repo", jx_str(proposals, "repo", NULL));
-    jx_set_int(request, "from_call", strtoll(jx_str(proposals, "call", "c0") + 1, NULL, 10));
-    if (!sync_call(&result, &c->conn, "rule.add", request, err) || !client_in_force(result, err))
+    AUTO_JSON json_t *result = NULL;
+    size_t i;
+    const json_t *rule;
+    if (!client_call(&result, c, "rule.add", request_stolen, err))
         return false;
-    rule_report(report, result);
-    return true;
+    json_array_foreach(jx_arr(result, "rules"), i, rule)
+    {
+        AUTO_FREE char *clean = text_clean(jx_str(rule, "text", ""));
+        buf_addf(report, "r%" PRId64 ": %s\n", jx_int(rule, "id", 0), clean);
+    }
+    rule_report_covered(report, result);
+    return client_in_force(result, err);
 }
 
 bool rule_pick(struct buf *report, struct client *c, const json_t *proposals, int64_t number,
                struct err *err)
 {
     const json_t *all = jx_arr(proposals, "proposals");
-    size_t n = json_array_size(all), i;
-    const json_t *text;
+    size_t n = json_array_size(all);
     if (n == 0) {
         AUTO_FREE char *why = text_clean(jx_str(proposals, "why", ""));
         return err_set(err, ERR_USAGE, "no rule can cover such a call: %s", why);
@@ -62,10 +56,10 @@ bool rule_pick(struct buf *report, struct client *c, const json_t *proposals, in
         return err_set(err, ERR_USAGE,
                        "there are %zu proposals; 'headgate gate rule add --from %s' lists them", n,
                        jx_str(proposals, "call", "C"));
-    json_array_foreach(jx_arr(json_array_get(all, (size_t)number - 1), "rules"), i, text)
-    {
-        if (!store(report, c, proposals, text, err))
-            return false;
-    }
-    return true;
+    json_t *request = json_object();
+    jx_set(request, "texts",
+           json_incref(json_object_get(json_array_get(all, (size_t)number - 1), "rules")));
+    jx_set_str(request, "repo", jx_str(proposals, "repo", NULL));
+    jx_set_int(request, "from_call", strtoll(jx_str(proposals, "call", "c0") + 1, NULL, 10));
+    return rule_store(report, c, request, err);
 }

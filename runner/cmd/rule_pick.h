@@ -12,8 +12,9 @@ bool rule_proposals(json_t **ret, struct client *c, const char *call, struct err
  * is none of this number. */
 bool rule_pick(struct buf *report, struct client *c, const json_t *proposals, int64_t number,
                struct err *err) WARN_UNUSED;
-/* Append the rule that rule.add answered with, and what waits that it covers. */
-void rule_report(struct buf *report, const json_t *answer);
+/* rule.add: append the rules that were stored, and what waits that they cover. */
+bool rule_store(struct buf *report, struct client *c, json_t *request_stolen,
+                struct err *err) WARN_UNUSED;
 /* Append what waits that would pass after a change (`covered` of the answer), and how to let it. */
 void rule_report_covered(struct buf *report, const json_t *answer);
 

@@ -60,42 +60,64 @@ static json_t *rule_json(const struct rule *rule, const char *by, int64_t at_ms)
     return j;
 }
 
-/* The rule, and what waits that would not have been asked: deciding it stays with the person. */
-static json_t *added_json(const struct rule *rule, const struct request *r, int64_t at_ms)
+/* Rules that come together are stored together, or none is. */
+struct adding {
+    struct request *request;
+    struct ledger_origin origin;
+    json_t *made; /* RULEs, owned */
+    bool allows;
+};
+
+static bool add_one(struct adding *a, const json_t *text, struct err *err)
 {
-    struct err ignored = ERR_INIT;
-    json_t *covered = NULL;
-    json_t *result = json_pack("{s:o}", "rule", rule_json(rule, r->by, at_ms));
-    if (rule->effect == RULE_ALLOW && explain_covered(&covered, r->server, true, &ignored))
-        jx_set(result, "covered", covered);
-    return result;
+    AUTO_RULE struct rule rule = RULE_INIT;
+    const char *line = json_string_value(text);
+    if (!rule_parse(&rule, line ? line : "", err) || !rule_can_meet(&rule, err) ||
+        !fill_scope(&rule, a->request, err) || !check_scope(&rule, a->request, err) ||
+        !ledger_rule_add(&rule.id, a->request->server->db, &rule, &a->origin, err))
+        return false;
+    json_array_append_new(a->made, rule_json(&rule, a->request->by, a->origin.at_ms));
+    a->allows = a->allows || rule.effect == RULE_ALLOW;
+    return true;
 }
 
-static bool add(struct server *s, struct rule *rule, const struct ledger_origin *origin,
-                int64_t *ret_epoch, struct err *err)
+static bool add_all(struct adding *a, int64_t *ret_epoch, struct err *err)
 {
-    AUTO_ROLLBACK struct db *db = s->db;
-    return db_begin(db, err) && ledger_rule_add(&rule->id, db, rule, origin, err) &&
-           epoch_raise(ret_epoch, s, err) && db_commit(db, err);
+    AUTO_ROLLBACK struct db *db = a->request->server->db;
+    const json_t *texts = jx_arr(a->request->body, "texts"), *text;
+    size_t i;
+    if (json_array_size(texts) == 0)
+        return err_set(err, ERR_USAGE, "no rule is given");
+    if (!db_begin(db, err))
+        return false;
+    json_array_foreach(texts, i, text)
+    {
+        if (!add_one(a, text, err))
+            return json_array_size(texts) > 1 ? err_prefix(err, "rule %zu", i + 1) : false;
+    }
+    return epoch_raise(ret_epoch, a->request->server, err) && db_commit(db, err);
 }
 
+/* The rules, and what waits that would not have been asked: deciding it stays with the person. */
 void op_rule_add(struct request *r)
 {
-    struct err err = ERR_INIT;
-    struct rule rule = RULE_INIT;
+    struct err err = ERR_INIT, ignored = ERR_INIT;
+    AUTO_JSON json_t *made = json_array();
+    json_t *covered = NULL;
     int64_t epoch;
-    const struct ledger_origin origin = {
-        .by = r->by, .at_ms = clock_unix_ms(), .from_call = jx_int(r->body, "from_call", 0)};
-    if (!rule_parse(&rule, jx_str(r->body, "text", ""), &err)) {
+    struct adding adding = {.request = r,
+                            .origin = {.by = r->by,
+                                       .at_ms = clock_unix_ms(),
+                                       .from_call = jx_int(r->body, "from_call", 0)},
+                            .made = made};
+    if (!add_all(&adding, &epoch, &err)) {
         request_fail(r, &err);
         return;
     }
-    if (rule_can_meet(&rule, &err) && fill_scope(&rule, r, &err) && check_scope(&rule, r, &err) &&
-        add(r->server, &rule, &origin, &epoch, &err))
-        epoch_spread(r->server, epoch, r, added_json(&rule, r, origin.at_ms));
-    else
-        request_fail(r, &err);
-    rule_release(&rule);
+    json_t *answer = json_pack("{s:O}", "rules", made);
+    if (adding.allows && explain_covered(&covered, r->server, true, &ignored))
+        jx_set(answer, "covered", covered);
+    epoch_spread(r->server, epoch, r, answer);
 }
 
 void op_rule_list(struct request *r)

@@ -321,7 +321,8 @@ static void a_rule_is_answered_when_the_keeper_has_it(void **state)
     json_decref(keeper_await(&k, "policy"));
     world_connect(w, &c);
     AUTO_JSON json_t *ask =
-        json_pack("{s:i, s:s, s:s}", "id", 5, "op", "rule.add", "text", "allow tool Read in run 1");
+        json_pack("{s:i, s:s, s:[s]}", "id", 5, "op", "rule.add", "texts",
+                  "allow tool Read in run 1");
     assert_ok(sync_send(&c, ask, &err));
     AUTO_JSON json_t *policy = keeper_await(&k, "policy");
     assert_int_equal(jx_int(policy, "epoch", 0), 1);

@@ -127,7 +127,7 @@ static void a_killed_server_is_replaced(void **state)
     assert_int_equal(world_start(w), 0);
     pid_t first = w->server;
     AUTO_JSON json_t *added =
-        world_get(w, "rule.add", json_pack("{s:s}", "text", "allow tool Read"));
+        world_get(w, "rule.add", json_pack("{s:[s]}", "texts", "allow tool Read"));
     world_kill(w);
     assert_int_equal(world_start(w), 0);
     assert_int_not_equal(w->server, first);
@@ -170,12 +170,12 @@ static void rules_come_and_go(void **state)
     assert_int_equal(world_start(w), 0);
     world_connect(w, &c);
     AUTO_JSON json_t *added =
-        world_get(w, "rule.add", json_pack("{s:s}", "text", "deny path .github/"));
-    int64_t id = jx_int(jx_obj(added, "rule"), "id", 0);
+        world_get(w, "rule.add", json_pack("{s:[s]}", "texts", "deny path .github/"));
+    int64_t id = jx_int(json_array_get(jx_arr(added, "rules"), 0), "id", 0);
     assert_true(id > 0);
-    assert_int_equal(refusal(&c, "rule.add", json_pack("{s:s}", "text", "allow nonsense")),
+    assert_int_equal(refusal(&c, "rule.add", json_pack("{s:[s]}", "texts", "allow nonsense")),
                      ERR_USAGE);
-    assert_int_equal(refusal(&c, "rule.add", json_pack("{s:s}", "text", "allow tool X in repo")),
+    assert_int_equal(refusal(&c, "rule.add", json_pack("{s:[s]}", "texts", "allow tool X in repo")),
                      ERR_USAGE);
     assert_int_equal(refusal(&c, "rule.rm", json_pack("{s:[i]}", "ids", 99)), ERR_NOT_FOUND);
     AUTO_JSON json_t *removed =
@@ -296,7 +296,7 @@ static void a_full_disk_hangs_nothing(void **state)
     bool failed = false;
     for (int i = 0; i < RULES && !failed; i++) {
         AUTO_FREE char *text = xasprintf("allow tool T%d", i);
-        json_t *added = world_ask(&c, "rule.add", json_pack("{s:s}", "text", text), &err);
+        json_t *added = world_ask(&c, "rule.add", json_pack("{s:[s]}", "texts", text), &err);
         failed = !added;
         json_decref(added);
     }
