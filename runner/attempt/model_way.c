@@ -5,11 +5,10 @@
 
 #include "runner/agents/agent.h"
 #include "runner/base/mem.h"
+#include "runner/base/url.h"
 
 /* Below the ports of the proxy (way_out.c). */
 enum { FIRST_PORT = 17017, HTTPS_PORT = 443 };
-
-#define SCHEME "https://"
 
 static void release(struct model_way *w)
 {
@@ -94,24 +93,6 @@ static bool is_held_inside(const struct agent *agent, const struct config *confi
     AUTO_FREE char *key = xasprintf("agent.%s.key", agent->name);
     const char *where = config_str(config, key, NULL);
     return where && strcmp(where, "inside") == 0;
-}
-
-/* host[:port] of an https URL, and what is behind it. False: it is none. */
-static bool split_url(struct model_way *ret, const char **ret_path, const char *url)
-{
-    if (strncmp(url, SCHEME, strlen(SCHEME)) != 0)
-        return false;
-    url += strlen(SCHEME);
-    size_t len = strcspn(url, "/?#");
-    const char *colon = memchr(url, ':', len);
-    size_t host_len = colon ? (size_t)(colon - url) : len;
-    long port = colon ? strtol(colon + 1, NULL, 10) : HTTPS_PORT;
-    if (host_len == 0 || url[0] == '[' || port < 1 || port > UINT16_MAX)
-        return false;
-    ret->host = xstrndup(url, host_len);
-    ret->port = (uint16_t)port;
-    *ret_path = url + len;
-    return true;
 }
 
 static const char *url_of(const struct provider *p, const struct strv *env)
@@ -214,7 +195,7 @@ static bool take(struct model_ways *ways, json_t *keys, struct strv *env, const 
     }
     if (had)
         drop(ways, had);
-    if (!split_url(&way, &path, url))
+    if (!url_split_https(&way.host, &way.port, &path, url))
         return true; /* somebody's own server, in the clear: a service of this host, mostly */
     if (ways->n == PROVIDERS_MAX) {
         release(&way);
@@ -263,7 +244,7 @@ static void add_line(struct buf *out, const struct provider *p, const struct str
         if (value && value[0] && !is_again)
             buf_addf(out, "%s%s", n++ ? ", " : "", p->keys[i].variable);
     }
-    if (is_relay && split_url(&way, &path, url_of(p, env)))
+    if (is_relay && url_split_https(&way.host, &way.port, &path, url_of(p, env)))
         buf_addf(out, " stays outside of the box; a relay shows it to %s alone", way.host);
     else
         buf_adds(out, " is passed into the box");
@@ -299,7 +280,7 @@ bool model_ways_describe(enum key_keeping *ret, struct buf *out, const struct st
     for (size_t i = 0; i < n; i++) {
         if (!has_key(&all[i], env))
             continue;
-        bool is_relay = !inside && strncmp(url_of(&all[i], env), SCHEME, strlen(SCHEME)) == 0;
+        bool is_relay = !inside && strncmp(url_of(&all[i], env), "https://", strlen("https://")) == 0;
         *ret = !is_relay ? KEY_PASSED : *ret == KEY_NONE ? KEY_RELAY : *ret;
         add_line(out, &all[i], env, is_relay);
     }
