@@ -13,6 +13,7 @@
 #include "runner/base/mem.h"
 #include "runner/base/paths.h"
 #include "runner/cmd/box_loop.h"
+#include "runner/cmd/box_notes.h"
 #include "runner/cmd/box_proxy.h"
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/out.h"
@@ -89,21 +90,6 @@ static bool show_work(struct box_spec *spec, const struct box_options *o, const 
                        spec->cwd);
     box_spec_bind(spec, spec->cwd, spec->cwd, BOX_BIND_WRITE);
     return true;
-}
-
-/* Started by root, the box is another account, and a folder of root's own is read-only for it. */
-static void note_unwritable(const struct box_spec *spec, const struct account *account)
-{
-    struct stat st;
-    if (!account->is_other || stat(spec->cwd, &st) != 0)
-        return;
-    mode_t bit = st.st_uid == spec->uid ? S_IWUSR : st.st_gid == spec->gid ? S_IWGRP : S_IWOTH;
-    if (!(st.st_mode & bit))
-        fprintf(
-            stderr,
-            "headgate: note: the account of the box (box.user, uid %u) cannot write the current "
-            "folder\n",
-            spec->uid);
 }
 
 /* What the configuration has for every box; the command line comes later and has the last word. */
@@ -189,19 +175,6 @@ static void remember_shown(struct request *r, const struct box_spec *spec)
         }
 }
 
-/* What was absent could be made, and no list to review follows a box alone. */
-static void note_made(const struct request *r)
-{
-    AUTO_STRV struct strv made = STRV_INIT;
-    for (size_t i = 0; i < r->writable.n; i++)
-        profile_list_made(&made, r->writable.v[i], &r->known);
-    for (size_t i = 0; i < made.n; i++)
-        fprintf(stderr,
-                "headgate: note: the box made %s, which git, an editor or an agent of this host obeys "
-                "(a shell's prompt may run git): look at it before you work there, or remove it\n",
-                made.v[i]);
-}
-
 static bool describe(struct box_spec *spec, void *arg, struct err *err)
 {
     struct request *r = arg;
@@ -224,7 +197,8 @@ static bool describe(struct box_spec *spec, void *arg, struct err *err)
         !add_named(spec, o, config, &env, person_home, err) ||
         !hide_own(spec, err))
         return false;
-    note_unwritable(spec, &account);
+    box_note_unwritable(spec, &account);
+    box_note_linked(spec);
     remember_shown(r, spec);
     strv_push_all(&spec->argv, strv_array(r->command));
     strv_push_all(&spec->listen_ports, strv_array(&o->services));
@@ -310,7 +284,7 @@ static bool run(int *ret_status, const struct box_options *o, const struct strv 
         return false;
     if (!box_loop_run(&end, launcher, is_plain, describe, &request, box_claims_take, proxy, err))
         return false;
-    note_made(&request);
+    box_note_made(&request.writable, &request.known);
     if (o->explain && !explain(&end, err))
         return false;
     *ret_status = status_of(&end, command->v[0]);

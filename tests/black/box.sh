@@ -33,6 +33,17 @@ check_equal 'output and errors stay apart' 'out' "$(headgate box -- sh -c 'echo 
 check_equal 'much output' 3000000 "$(headgate box -- head -c 3000000 /dev/zero | wc -c)"
 check_equal 'a reader that leaves' 5 "$(headgate box -- yes | head -n 5 | wc -l)"
 
+# A linked worktree, whose git folder is elsewhere.
+make_repo "$WORLD/main"
+git -C "$WORLD/main" worktree add -q "$WORLD/linked" -b linked
+chmod 755 "$WORLD/main" "$WORLD/linked"
+cd "$WORLD/linked"
+check_status 128 'git in a linked worktree' headgate box -- git rev-parse HEAD
+check_has 'what to do is told' "add --ro $WORLD/main/.git" "$OUT"
+check_status 0 'and helps' headgate box --ro "$WORLD/main/.git" -- git -c 'safe.directory=*' rev-parse HEAD
+check 'without that word' sh -c "! echo '$OUT' | grep -q 'add --ro'"
+cd "$WORLD/work"
+
 # Files.
 echo text >"$WORLD/shown/file"
 check 'the work folder is writable, at its own path' headgate box -- sh -c "echo made > '$WORLD/work/made'"
