@@ -370,6 +370,15 @@ bool box_join(int ctl_fd, int id, const struct strv *argv, const struct strv *en
     return fd >= 0 && send_cmd(ctl_fd, &cmd, fd, err);
 }
 
+bool box_move(int ctl_fd, int id, const struct box_rename *rename, struct err *err)
+{
+    const struct wire_cmd cmd = {.op = WIRE_MOVE, .id = id};
+    AUTO_BUF struct buf plan = BUF_INIT;
+    plan_move(&plan, rename);
+    AUTO_FD int fd = plan_to_memfd(&plan, err);
+    return fd >= 0 && send_cmd(ctl_fd, &cmd, fd, err);
+}
+
 bool box_signal(int ctl_fd, int id, int signal_number, struct err *err)
 {
     const struct wire_cmd cmd = {.op = WIRE_SIGNAL, .id = id, .signal_number = signal_number};

@@ -86,8 +86,10 @@ struct box_spec {
     bool pty; /* agent on a pty of the box's devpts, master handed out (BOX_MSG_PTY);
                  else on the stdin, stdout and stderr given to box_spawn */
     uint16_t cols, rows;
-    bool exec_notify; /* every execve waits for whoever holds the listener (BOX_MSG_EXEC_LISTENER):
+    bool exec_notify; /* every execve waits for whoever holds the listener (BOX_MSG_CALL_LISTENER):
                          the caller must then serve it, or no program starts */
+    bool move_notify; /* every rename waits there as well, if a waiting call outlives all but fatal
+                         signals; only with an overlay (box_move) */
     struct box_limits limits;
     unsigned require; /* mask of 1 << enum layer_id: start fails unless active */
     unsigned without; /* mask of layers to leave out: for negative controls and doctor only */
@@ -150,9 +152,10 @@ enum box_msg_kind {
     BOX_MSG_DIALED,   /* fd, id: a socket that box_dial asked for: connected or on its way (writable:
                          it has arrived, or SO_ERROR tells why not), non-blocking */
     BOX_MSG_PTY,      /* fd: master of the pty of process `id` (0: the agent) */
-    BOX_MSG_EXEC_LISTENER, /* fd: seccomp(2) notifications of every exec in the box, once and before
+    BOX_MSG_CALL_LISTENER, /* fd: seccomp(2) notifications of the calls that wait, once and before
                               BOX_MSG_LAYERS; -1: there are none, for the reason in error. status:
                               1 when a received notification outlives all but fatal signals */
+    BOX_MSG_MOVED,    /* id, status: box_move is over, with this errno, 0, or BOX_MOVE_LEFT */
     BOX_MSG_STARTED,  /* id: the agent, or the joined program, was exec'ed; with a set-up, that */
     BOX_MSG_SET_UP,   /* the set-up succeeded; the agent waits for another box_go */
     BOX_MSG_FAILED, /* id, error: the box could not be made or its program not be exec'ed (id 0, the
@@ -163,6 +166,8 @@ enum box_msg_kind {
     BOX_MSG_EXCEEDED, /* error: what the box used too much of (memory, where no cgroup counts); it
                          ends at once with 128+SIGKILL */
 };
+
+enum { BOX_MOVE_LEFT = -1 }; /* nothing was done: the kernel has the word */
 
 enum { BOX_TIMES = 24 };
 
@@ -183,7 +188,7 @@ struct box_msg {
     int status;
     struct layer_report report;
     struct box_times times; /* BOX_MSG_LAYERS */
-    struct err error;       /* BOX_MSG_EXEC_LISTENER without fd; BOX_MSG_EXCEEDED; BOX_MSG_FAILED: code ERR_LAYER, ERR_SYS, or ERR_NOT_FOUND (no such
+    struct err error;       /* BOX_MSG_CALL_LISTENER without fd; BOX_MSG_EXCEEDED; BOX_MSG_FAILED: code ERR_LAYER, ERR_SYS, or ERR_NOT_FOUND (no such
                                program), ERR_REFUSED (not executable) */
 };
 
@@ -197,6 +202,16 @@ bool box_join(int ctl_fd, int id, const struct strv *argv, const struct strv *en
 /* Connect to a port of the box's own loopback, 127.0.0.1 or ::1; BOX_MSG_DIALED or BOX_MSG_FAILED
  * answers with the caller's id. */
 bool box_dial(int ctl_fd, int id, int port, bool is_v6, struct err *err) WARN_UNUSED;
+/* A rename(2) in the box, as it was called there. */
+struct box_rename {
+    int tid; /* of the caller, in the box */
+    int from_dirfd, to_dirfd;
+    const char *from, *to;
+    unsigned flags;
+};
+/* Carry a rename out with the rights of the box, folders of the overlay's base included, which the
+ * kernel refuses. BOX_MSG_MOVED answers with the caller's id. One at a time. */
+bool box_move(int ctl_fd, int id, const struct box_rename *rename, struct err *err) WARN_UNUSED;
 /* Send a signal to the process group of a joined process or the agent (id 0), from inside. */
 bool box_signal(int ctl_fd, int id, int signal_number, struct err *err) WARN_UNUSED;
 

@@ -147,7 +147,8 @@ static bool take_message(struct run *r, struct err *err)
     case BOX_MSG_LISTENER:
     case BOX_MSG_DIALED:
     case BOX_MSG_PTY:
-    case BOX_MSG_EXEC_LISTENER:
+    case BOX_MSG_CALL_LISTENER:
+    case BOX_MSG_MOVED:
     case BOX_MSG_STARTED:
     case BOX_MSG_ENDED:
         break;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -74,6 +75,8 @@ static bool check(const struct box_spec *spec, struct err *err)
         return err_set(err, ERR_USAGE, "a terminal in the box needs the pty layer");
     if (spec->hostname && strlen(spec->hostname) > HOSTNAME_BYTES)
         return err_set(err, ERR_USAGE, "the host name %s is too long", spec->hostname);
+    if (spec->move_notify && !spec->overlay.upper)
+        return err_set(err, ERR_USAGE, "renames are carried out in an overlay only");
     return check_path(spec->cwd, "the working folder", err);
 }
 
@@ -84,7 +87,8 @@ static void add_head(struct buf *plan, const struct box_spec *spec)
         .gid = spec->gid,
         .require = spec->require,
         .without = spec->without,
-        .flags = (spec->pty ? PLAN_PTY : 0U) | (spec->exec_notify ? PLAN_EXEC_NOTIFY : 0U),
+        .flags = (spec->pty ? PLAN_PTY : 0U) | (spec->exec_notify ? PLAN_EXEC_NOTIFY : 0U) |
+                 (spec->move_notify ? PLAN_MOVE_NOTIFY : 0U),
         .cols = spec->cols,
         .rows = spec->rows,
         .pids = spec->limits.pids,
@@ -222,6 +226,18 @@ void plan_join(struct buf *plan, const struct strv *argv, const struct strv *env
     const struct plan_head head = {.cols = cols, .rows = rows};
     plan_begin(plan, &head);
     add_program(plan, argv, env, cwd);
+}
+
+void plan_move(struct buf *plan, const struct box_rename *r)
+{
+    const struct plan_head head = {.flags = 0};
+    char tid[16], from_dirfd[16], to_dirfd[16], flags[16];
+    snprintf(tid, sizeof(tid), "%d", r->tid);
+    snprintf(from_dirfd, sizeof(from_dirfd), "%d", r->from_dirfd);
+    snprintf(to_dirfd, sizeof(to_dirfd), "%d", r->to_dirfd);
+    snprintf(flags, sizeof(flags), "%u", r->flags);
+    plan_begin(plan, &head);
+    plan_add(plan, PLAN_MOVE, 0, tid, from_dirfd, r->from, to_dirfd, r->to, flags, NULL);
 }
 
 bool box_plan(struct buf *ret_plan, const struct box_spec *spec, struct err *err)

@@ -7,7 +7,7 @@
  * compared, and a launcher of another version refuses the plan instead of guessing.
  *
  * The same bytes carry a further process into a running box (box_join): a head and PLAN_ARG,
- * PLAN_ENV and PLAN_CWD steps.
+ * PLAN_ENV and PLAN_CWD steps, or a rename that is carried out there: a PLAN_MOVE step.
  */
 #ifndef SANDBOX_PLAN_H
 #define SANDBOX_PLAN_H
@@ -48,6 +48,8 @@ enum plan_kind {
     PLAN_ENV,
     PLAN_SETUP_ARG, /* the command that runs, and succeeds, before the program */
     PLAN_SETUP_ENV, /* variables that it alone has: secrets */
+    PLAN_MOVE, /* into a running box, a rename(2): the caller's pid there, dirfd, path, dirfd, path, flags;
+                  numbers are decimal */
     PLAN_KIND_COUNT
 };
 
@@ -62,7 +64,7 @@ enum plan_step_flags {
     PLAN_PLAIN = 32, /* with PLAN_OWN: the tree is a file, else a folder */
 };
 
-enum plan_head_flags { PLAN_PTY = 1, PLAN_EXEC_NOTIFY = 2 };
+enum plan_head_flags { PLAN_PTY = 1, PLAN_EXEC_NOTIFY = 2, PLAN_MOVE_NOTIFY = 4 };
 
 /* The group of a box: this and the pid of its outer launcher. */
 #define BOX_GROUP_PREFIX "headgate-box-"
@@ -86,7 +88,8 @@ struct plan_step {
     /* the texts follow */
 };
 
-enum { PLAN_OVERLAY_UNDER = 5 }; /* the text of PLAN_OVERLAY that may be empty */
+/* Texts of PLAN_OVERLAY: where it is in the box, and the one that may be empty. */
+enum { PLAN_OVERLAY_PATH = 4, PLAN_OVERLAY_UNDER = 5 };
 
 /* Start a plan in an empty buffer; size_bytes and version are filled in. */
 void plan_begin(struct buf *plan, const struct plan_head *head);

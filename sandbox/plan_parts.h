@@ -29,6 +29,9 @@ char *plan_account_name(uid_t uid);
 void plan_join(struct buf *plan, const struct strv *argv, const struct strv *env, const char *cwd,
                uint16_t cols, uint16_t rows);
 
+/* plan.c: the plan of a rename (box_move). */
+void plan_move(struct buf *plan, const struct box_rename *rename);
+
 /* cgroup.c: the groups for the limits of the spec, or why there are none. sys_root and proc_cgroup
  * are /sys/fs/cgroup and /proc/self/cgroup but in tests. */
 void plan_add_cgroups(struct buf *plan, const struct box_limits *limits, const char *sys_root,

@@ -33,6 +33,7 @@ enum wire_op {
     WIRE_GO,
     WIRE_JOIN, /* comes with a memfd: plan.h */
     WIRE_SIGNAL,
+    WIRE_MOVE, /* comes with a memfd: plan.h */
     WIRE_DIAL, /* connect to a port of the box's loopback */
 };
 

@@ -9,6 +9,7 @@
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "runner/base/paths.h"
 #include "worktree/gitrun.h"
 
 enum {
@@ -164,6 +165,7 @@ static bool write_info(const char *gitdir, const struct gitdir_seed *seed, struc
     AUTO_FREE char *repo_exclude = fs_join(seed->repo->common_dir, "info/exclude");
     AUTO_FREE char *user_attr = gitcfg_user_file(seed->cfg, "core.attributesfile", "attributes");
     AUTO_FREE char *repo_attr = fs_join(seed->repo->common_dir, "info/attributes");
+    buf_adds(&exclude, "/" PATHS_MOVING "/\n"); /* there for moments, or left by a killed box */
     append_file(&exclude, user_exclude);
     append_file(&exclude, repo_exclude);
     append_file(&user_attributes, user_attr);

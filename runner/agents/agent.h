@@ -17,7 +17,6 @@ struct agent_start {
     const struct strv *command; /* `-- COMMAND`: the words, else NULL */
     bool interactive;
     bool resume;
-    bool is_overlay;            /* the worktree's folders cannot all be renamed */
     const char *dir;            /* the attempt's folder on the host: adapters may add files for read-only binds */
     const char *home_host;      /* the private home on the host */
     const char *home_inside;

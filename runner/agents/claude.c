@@ -99,12 +99,6 @@ static bool seed_home(const struct agent_start *start, struct err *err)
     return write_json(start->home_host, ".claude.json", first_run_answers(start), 0600, err);
 }
 
-/* What it would otherwise find out by failing. */
-static const char about_the_worktree[] =
-    "In this worktree, rename(2) of a folder that was there at the start fails with \"Invalid "
-    "cross-device link\", and so does `git mv` of one. Use `mv FOLDER NEW && git add -A FOLDER NEW` "
-    "instead: git finds the rename.";
-
 enum { SESSION_ID_BYTES = 64 };
 
 /* A random UUID (RFC 9562, version 4), kept beside the attempt: --continue passes over conversations that were held headless. */
@@ -146,10 +140,6 @@ static bool add_arguments(struct box_spec *spec, const struct agent_start *start
     if (model) {
         strv_push(&spec->argv, "--model");
         strv_push(&spec->argv, model);
-    }
-    if (start->is_overlay) {
-        strv_push(&spec->argv, "--append-system-prompt");
-        strv_push(&spec->argv, about_the_worktree);
     }
     strv_push(&spec->argv, start->resume && has_session(start, session.ptr) ? "--resume" : "--session-id");
     strv_push(&spec->argv, session.ptr);

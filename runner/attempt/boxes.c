@@ -281,7 +281,6 @@ static bool add_agent(struct box_spec *spec, const struct boxes *b, struct err *
         .command = b->spec->command.n ? &b->spec->command : NULL,
         .interactive = b->spec->interactive,
         .resume = b->spec->resume,
-        .is_overlay = b->tree->lower != NULL,
         .dir = b->tree->dir,
         .home_host = home,
         .home_inside = boxes_home(b),
@@ -320,6 +319,7 @@ bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
     spec.cwd = b->spec->subdir[0] ? fs_join(b->tree->tree, b->spec->subdir) : xstrdup(b->tree->tree);
     spec.pty = b->spec->interactive;
     spec.exec_notify = b->spec->exec != EXEC_OFF;
+    spec.move_notify = spec.overlay.upper != NULL;
     if (spec.pty) /* whatever the person's is: what draws it is our own terminal */
         strv_env_set(&spec.env, "TERM", "xterm-256color");
     spec.cols = (uint16_t)(b->spec->cols > 0 ? b->spec->cols : 80);

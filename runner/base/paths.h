@@ -14,6 +14,10 @@
 #include "runner/base/err.h"
 #include "runner/base/strv.h"
 
+/* Where a folder of an overlay's base is made again before it takes its new name; at the worktree's
+ * root, for moments. */
+#define PATHS_MOVING ".headgate-moving"
+
 struct paths {
     char *state;       /* absolute, exists */
     char *db;          /* state/state.db */

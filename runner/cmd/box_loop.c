@@ -209,7 +209,8 @@ static bool take_message(struct loop *l, struct err *err)
         break;
     case BOX_MSG_DIALED: /* never asked for here */
     case BOX_MSG_NONE:
-    case BOX_MSG_EXEC_LISTENER: /* not asked for, nor a set-up */
+    case BOX_MSG_CALL_LISTENER: /* not asked for, nor a set-up */
+    case BOX_MSG_MOVED:
     case BOX_MSG_SET_UP:
     case BOX_MSG_STARTED:
         break;

@@ -103,6 +103,17 @@ static int read_vector(struct buf *out, struct window *pointers, struct window *
     return 0;
 }
 
+int exec_path_read(char ret[EXEC_PATH_BYTES], pid_t tid, uint64_t path)
+{
+    struct window strings = {.tid = tid};
+    AUTO_BUF struct buf text = BUF_INIT;
+    int why = read_string(&text, &strings, path, EXEC_PATH_BYTES);
+    if (why)
+        return why == E2BIG ? ENAMETOOLONG : why;
+    memcpy(ret, text.ptr, text.len);
+    return 0;
+}
+
 int exec_args_read(struct exec_args *ret, pid_t tid, uint64_t path, uint64_t argv)
 {
     struct window pointers = {.tid = tid}, strings = {.tid = tid};

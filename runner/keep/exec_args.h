@@ -27,6 +27,9 @@ struct exec_args {
 #define AUTO_EXEC_ARGS __attribute__((cleanup(exec_args_release)))
 void exec_args_release(struct exec_args *a);
 
+/* Read a path alone. Returns as below. */
+int exec_path_read(char ret[EXEC_PATH_BYTES], pid_t tid, uint64_t path);
+
 /* Read them from a thread by the addresses of its path and argv. Returns 0, else the errno for the
  * caller: EFAULT, ENAMETOOLONG and E2BIG as the kernel itself would say, EACCES when its memory may
  * not be read. */

@@ -141,10 +141,14 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     struct exec_gate *g = poll->data;
     (void)events;
     for (int i = 0; status == 0 && i < EXEC_BATCH && g->is_polling; i++) {
-        struct exec_notice notice;
-        if (!exec_notice_take(&notice, g->listener_fd))
+        struct notice notice;
+        struct exec_notice exec;
+        if (!notice_take(&notice, g->listener_fd))
             return;
-        exec_decide(g, &notice);
+        if (exec_notice_of(&exec, &notice))
+            exec_decide(g, &exec);
+        else
+            g->take_other(g->other_arg, &notice);
     }
 }
 
@@ -211,12 +215,9 @@ static void set_layer(struct exec_gate *g)
     snprintf(g->layer.reason, sizeof g->layer.reason, "%s", reason);
 }
 
-bool exec_gate_listen(struct exec_gate *g, pid_t init_pid, const struct box_msg *msg,
-                      struct err *err)
+/* What the listener gives the policy. */
+static bool take_up(struct exec_gate *g, const struct box_msg *msg, struct err *err)
 {
-    g->listener_fd = msg->fd;
-    g->family.init_pid = init_pid;
-    g->family.is_setup = g->config->has_setup;
     if (msg->fd < 0) {
         snprintf(g->layer.reason, sizeof g->layer.reason, "%.*s", (int)sizeof g->layer.reason - 1,
                  msg->error.text);
@@ -227,13 +228,26 @@ bool exec_gate_listen(struct exec_gate *g, pid_t init_pid, const struct box_msg 
     snprintf(g->layer.mechanism, sizeof g->layer.mechanism, "%s, seccomp listener%s",
              exec_policy_name(g->config->exec), msg->status ? "" : " (interruptible)");
     g->keeps_waiting = msg->status == 1;
-    exec_notice_take_turns(msg->fd);
     set_layer(g);
     if (!g->is_verified && g->config->is_exec_required)
         return err_set(err, ERR_LAYER, "execs cannot be gated: %s", g->layer.reason);
+    return true;
+}
+
+bool exec_gate_listen(struct exec_gate *g, pid_t init_pid, const struct box_msg *msg,
+                      struct err *err)
+{
+    g->listener_fd = msg->fd;
+    g->family.init_pid = init_pid;
+    g->family.is_setup = g->config->has_setup;
+    if (g->config->exec != EXEC_OFF && !take_up(g, msg, err))
+        return false;
+    if (msg->fd < 0)
+        return true;
+    notice_take_turns(msg->fd);
     int status = uv_poll_init(g->poll.loop, &g->poll, g->listener_fd);
     if (status != 0)
-        return err_sys(err, -status, "cannot listen to the box's execs");
+        return err_sys(err, -status, "cannot listen to the box's calls");
     g->poll.data = g;
     g->is_polling = true;
     uv_poll_start(&g->poll, UV_READABLE, on_readable);

@@ -37,6 +37,8 @@ struct exec_gate {
     struct layer_status layer;        /* what is in force */
     void (*layer_changed)(void *arg); /* it is less than was told; NULL: nobody wants to know */
     void *layer_arg;
+    void (*take_other)(void *arg, const struct notice *n); /* a call at the listener that is no exec */
+    void *other_arg;
     bool keeps_waiting;               /* a waiting exec outlives stops and signals; true without one */
     bool is_verified;                 /* what goes on is traced */
     bool has_begun;                   /* the agent has been started */
@@ -58,7 +60,7 @@ struct exec_gate {
 
 void exec_gate_init(struct exec_gate *g, uv_loop_t *loop, const struct keep_config *config,
                     const struct policy *rules, struct records *records);
-/* The box's BOX_MSG_EXEC_LISTENER (its descriptor is taken over). False: the policy cannot be kept,
+/* The box's BOX_MSG_CALL_LISTENER (its descriptor is taken over). False: the policy cannot be kept,
  * ERR_LAYER says why. */
 bool exec_gate_listen(struct exec_gate *g, pid_t init_pid, const struct box_msg *msg,
                       struct err *err) WARN_UNUSED;

@@ -1,15 +1,10 @@
 /*
- * exec_notice: the raw side of the listener: one parked exec taken, checked, answered.
- *
- * The numbers of a notification mean something only as long as it lives; whatever was read of its
- * thread counts only when it still lives afterwards (seccomp_unotify(2)).
+ * exec_notice: one parked exec.
  */
 #ifndef KEEP_EXEC_NOTICE_H
 #define KEEP_EXEC_NOTICE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "runner/keep/notice.h"
 
 struct exec_notice {
     uint64_t id;
@@ -19,11 +14,8 @@ struct exec_notice {
     uint64_t path, argv;
 };
 
-/* Let a caller that was answered run at once on this CPU, where the kernel can (Linux 6.6): keeper and
- * caller take turns anyway. */
-void exec_notice_take_turns(int listener_fd);
-/* False: none is there. Never waits, as there is one reader. */
-bool exec_notice_take(struct exec_notice *ret, int listener_fd);
+/* False: it is another call. */
+bool exec_notice_of(struct exec_notice *ret, const struct notice *n);
 bool exec_notice_lives(const struct exec_notice *n, int listener_fd);
 /* why 0: go on. False: the caller was killed or interrupted meanwhile. */
 bool exec_notice_answer(const struct exec_notice *n, int listener_fd, int why);

@@ -21,7 +21,6 @@
 enum {
     RESOLVE_LINKS_MAX = 40,
     RESOLVE_PATH_BYTES = 64 * 1024,
-    STATUS_BYTES = 4096,
     SELF_BYTES = 64,
 };
 
@@ -107,33 +106,17 @@ static bool is_self(const char *name)
     return strcmp(name, "self") == 0 || strcmp(name, "thread-self") == 0;
 }
 
-/* The last number of a line of status, which is the one inside (NStgid, NSpid: proc(5)); 0: none. */
-static long number_inside(const char *status, const char *key)
-{
-    const char *line = strstr(status, key);
-    char last[64];
-    if (!line)
-        return 0;
-    line += strlen(key);
-    snprintf(last, sizeof last, "%.*s", (int)strcspn(line, "\n"), line);
-    const char *tab = strrchr(last, '\t');
-    return tab ? strtol(tab, NULL, 10) : 0;
-}
-
 /* What the link says to the caller. The keeper's own procfs has the same processes, but what lies above
  * them there is the host. */
 static int self_of_caller(char ret[SELF_BYTES], const struct exec_place *place, const char *name)
 {
-    char status[STATUS_BYTES];
-    if (procfs_read(status, sizeof status, place->tid, "status") <= 0)
-        return ESRCH;
-    long process = number_inside(status, "\nNStgid:"), thread = number_inside(status, "\nNSpid:");
-    if (process <= 0 || thread <= 0)
+    struct procfs_numbers inside;
+    if (!procfs_numbers_inside(&inside, place->tid))
         return EACCES;
     if (strcmp(name, "self") == 0)
-        snprintf(ret, SELF_BYTES, "%ld", process);
+        snprintf(ret, SELF_BYTES, "%ld", inside.process);
     else
-        snprintf(ret, SELF_BYTES, "%ld/task/%ld", process, thread);
+        snprintf(ret, SELF_BYTES, "%ld/task/%ld", inside.process, inside.thread);
     return 0;
 }
 

@@ -78,9 +78,9 @@ static void hear(struct trial *t)
     struct err err = ERR_INIT;
     while (t->child.ctl_fd >= 0 && box_recv(&msg, t->child.ctl_fd, &err) &&
            msg.kind != BOX_MSG_NONE && msg.kind != BOX_MSG_CLOSED) {
-        if (msg.kind == BOX_MSG_EXEC_LISTENER && msg.fd < 0)
+        if (msg.kind == BOX_MSG_CALL_LISTENER && msg.fd < 0)
             t->err = msg.error;
-        else if (msg.kind == BOX_MSG_EXEC_LISTENER)
+        else if (msg.kind == BOX_MSG_CALL_LISTENER)
             t->listener_fd = msg.fd;
         else if (msg.fd >= 0)
             close(msg.fd);
@@ -163,7 +163,8 @@ static void answer(struct trial *t)
     struct exec_notice n;
     AUTO_EXEC_ARGS struct exec_args args = EXEC_ARGS_INIT;
     AUTO_EXEC_IMAGE struct exec_image image = EXEC_IMAGE_INIT;
-    if (!exec_notice_take(&n, t->listener_fd))
+    struct notice notice;
+    if (!notice_take(&notice, t->listener_fd) || !exec_notice_of(&n, &notice))
         return;
     int why = look_at(&args, &image, t, &n);
     if (!why && is_refused(t, &image))

@@ -289,6 +289,9 @@ static void keep_init_parts(struct keep *k)
     box_side_init(&k->box, &k->loop, &keep_box_ops, k);
     exec_gate_init(&k->exec, &k->loop, &k->config, &k->door.policy, &k->records);
     k->exec.layer_changed = keep_layer_changed;
+    k->exec.take_other = keep_take_rename;
+    k->exec.other_arg = k;
+    moves_init(&k->moves, k->config.worktree, &k->exec.listener_fd, &k->box);
     k->exec.layer_arg = k;
     services_init(&k->services, &k->loop, &k->config);
     forwards_init(&k->forwards, &k->services, keep_dial, k);
@@ -348,6 +351,7 @@ static void keep_free(struct keep *k)
     net_gate_release(&k->net);
     model_side_close(&k->model);
     door_release(&k->door);
+    moves_release(&k->moves);
     exec_gate_release(&k->exec);
     freeze_release(&k->freeze);
     records_close(&k->records);

@@ -31,6 +31,7 @@
 #include "runner/keep/link.h"
 #include "runner/keep/model_side.h"
 #include "runner/keep/mounts.h"
+#include "runner/keep/moves.h"
 #include "runner/keep/net_gate.h"
 #include "runner/keep/output.h"
 #include "runner/keep/records.h"
@@ -69,6 +70,7 @@ struct keep {
     struct stop stop;
     struct freeze freeze;
     struct mounts mounts;
+    struct moves moves;
     struct keep_source sources[2];
 
     uv_signal_t sigterm, sighup;
@@ -98,6 +100,8 @@ void keep_run(struct keep *k);
 bool keep_box_start(struct keep *k, struct err *err) WARN_UNUSED;
 /* What is in force is less than was recorded: record it anew. arg: struct keep. */
 void keep_layer_changed(void *arg);
+/* A call at the listener that is no exec. arg: struct keep. */
+void keep_take_rename(void *arg, const struct notice *n);
 extern const struct box_side_ops keep_box_ops;
 extern const struct attach_ops keep_attach_ops;
 bool keep_dial(void *arg, int id, int port, bool is_v6, struct err *err) WARN_UNUSED;

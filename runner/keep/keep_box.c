@@ -152,6 +152,12 @@ static json_t *keep_layers_json(const struct keep *k, const struct layer_report 
     return list;
 }
 
+void keep_take_rename(void *arg, const struct notice *n)
+{
+    struct keep *k = arg;
+    moves_take(&k->moves, n);
+}
+
 /* An error of the keeper's side before the agent runs ends the box. */
 static void keep_fail(struct keep *k, const struct err *err)
 {
@@ -295,8 +301,11 @@ static void keep_on_message(void *arg, const struct box_msg *msg)
     case BOX_MSG_PTY:
         keep_on_pty(k, msg);
         break;
-    case BOX_MSG_EXEC_LISTENER:
+    case BOX_MSG_CALL_LISTENER:
         keep_on_exec_listener(k, msg);
+        break;
+    case BOX_MSG_MOVED:
+        moves_over(&k->moves, msg->id, msg->status);
         break;
     case BOX_MSG_STARTED:
         keep_on_started(k, msg);

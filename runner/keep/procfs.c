@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "runner/base/mem.h"
 
-enum { STAT_BYTES = 1024, FIELD_PARENT = 1, FIELD_START = 19 }; /* counted from the state on */
+enum { STAT_BYTES = 1024, STATUS_BYTES = 4096, FIELD_PARENT = 1, FIELD_START = 19 }; /* counted from the state on */
 
 ssize_t procfs_read(char *ret, size_t size, pid_t pid, const char *name)
 {
@@ -17,6 +17,29 @@ ssize_t procfs_read(char *ret, size_t size, pid_t pid, const char *name)
     ssize_t n = fd < 0 ? -1 : read(fd, ret, size - 1);
     ret[n > 0 ? n : 0] = '\0';
     return n;
+}
+
+/* The last number of a line of status, which is the one inside (NStgid, NSpid: proc(5)); 0: none. */
+static long number_inside(const char *status, const char *key)
+{
+    const char *line = strstr(status, key);
+    char last[64];
+    if (!line)
+        return 0;
+    line += strlen(key);
+    snprintf(last, sizeof last, "%.*s", (int)strcspn(line, "\n"), line);
+    const char *tab = strrchr(last, '\t');
+    return tab ? strtol(tab, NULL, 10) : 0;
+}
+
+bool procfs_numbers_inside(struct procfs_numbers *ret, pid_t tid)
+{
+    char status[STATUS_BYTES];
+    if (procfs_read(status, sizeof status, tid, "status") <= 0)
+        return false;
+    ret->process = number_inside(status, "\nNStgid:");
+    ret->thread = number_inside(status, "\nNSpid:");
+    return ret->process > 0 && ret->thread > 0;
 }
 
 /* The name in brackets may hold anything, so the fields are counted behind it. */

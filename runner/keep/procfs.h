@@ -13,6 +13,13 @@
  * may not be read. */
 ssize_t procfs_read(char *ret, size_t size, pid_t pid, const char *name);
 
+/* Of a thread, in the innermost pid namespace that it is in. */
+struct procfs_numbers {
+    long process, thread;
+};
+/* False: there is no such thread, or it may not be looked at. */
+bool procfs_numbers_inside(struct procfs_numbers *ret, pid_t tid);
+
 struct procfs_stat {
     char state; /* R, S, T... (proc(5)) */
     pid_t parent;

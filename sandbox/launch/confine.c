@@ -80,7 +80,7 @@ bool confine(struct launch *l, struct err *err)
         return false;
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
         return err_sys(err, errno, "cannot tie the box to its caller");
-    if (!exec_notify_apply(l, err) || !load_filter(l, err))
+    if (!notify_apply(l, err) || !load_filter(l, err))
         return false;
     launch_mark(l, "seccomp");
     return true;

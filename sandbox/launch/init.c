@@ -13,10 +13,11 @@
 #include "runner/base/mem.h"
 #include "sandbox/launch/job.h"
 #include "sandbox/launch/memory.h"
+#include "sandbox/launch/move.h"
 
 /*
- * pid 1: waits for the go, starts the agent, reaps every orphan, starts joined processes, passes
- * signals on, and ends the box: with the agent, or with its caller.
+ * pid 1: waits for the go, starts the agent, reaps every orphan, starts joined processes, carries
+ * renames out, passes signals on, and ends the box: with the agent, or with its caller.
  *
  * It answers to two sources, the control socket and its children, and lets nobody inside change
  * what it does: signals from inside are blocked and merely passed on to the agent's own group.
@@ -30,6 +31,7 @@ struct init {
     int signal_fd;
     struct job jobs[JOBS];  /* [0]: the set-up, then the agent */
     char program[JOBS][64]; /* for messages */
+    struct mover mover;
     enum { SETUP_AHEAD, SETUP_RUNS, SETUP_DONE } setup;
     bool has_started; /* the caller was told so */
 };
@@ -117,6 +119,41 @@ static void say(const struct init *in, const char *text)
     (void)ignored;
 }
 
+static const char *overlay_root(const struct init *in)
+{
+    const struct plan_step *step = plan_find(&in->l->plan, PLAN_OVERLAY);
+    return step ? plan_text(step, PLAN_OVERLAY_PATH) : NULL;
+}
+
+static void send_moved(const struct init *in, int id, int why)
+{
+    const struct wire_msg msg = {.kind = BOX_MSG_MOVED, .id = id, .status = why};
+    launch_send(in->l->ctl_fd, &msg, -1);
+}
+
+static void move(struct init *in, int id, int plan_fd)
+{
+    struct err err = ERR_INIT;
+    const char *tree = overlay_root(in);
+    if (in->mover.pid > 0 || !tree || !mover_start(&in->mover, id, plan_fd, tree, &err))
+        send_moved(in, id, BOX_MOVE_LEFT);
+}
+
+static void end_move(struct init *in, int wait_status)
+{
+    in->mover.pid = 0;
+    send_moved(in, in->mover.id, mover_outcome(wait_status));
+}
+
+/* What was begun ends first. */
+static void settle_move(struct init *in)
+{
+    int status = 0;
+    while (in->mover.pid > 0)
+        if (waitpid(in->mover.pid, &status, 0) >= 0 || errno != EINTR)
+            end_move(in, status);
+}
+
 /* What had a secret is gone before the agent exists: every process that the set-up left, and the
  * words in this one. */
 static void forget_secrets(struct init *in)
@@ -124,6 +161,7 @@ static void forget_secrets(struct init *in)
     struct err err = ERR_INIT;
     if (!plan_find(&in->l->plan, PLAN_SETUP_ENV))
         return;
+    settle_move(in);
     if (is_init())
         kill(-1, SIGKILL);
     while (is_init() && (waitpid(-1, NULL, 0) > 0 || errno == EINTR))
@@ -152,6 +190,10 @@ static void reap(struct init *in)
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == in->mover.pid) {
+            end_move(in, status);
+            continue;
+        }
         struct job *job = find_by_pid(in, pid);
         if (!job)
             continue;
@@ -164,8 +206,10 @@ static void reap(struct init *in)
             continue;
         }
         send_exited(in, job->id, exit_code(status));
-        if (job->id == 0)
+        if (job->id == 0) {
+            settle_move(in);
             finish(in, exit_code(status));
+        }
     }
 }
 
@@ -271,6 +315,9 @@ static void obey(struct init *in)
         if (!join(in, cmd.id, fd, &err))
             launch_send_failed(in->l->ctl_fd, cmd.id, &err);
         break;
+    case WIRE_MOVE:
+        move(in, cmd.id, fd);
+        break;
     case WIRE_DIAL:
         dial(in, &cmd);
         break;
@@ -319,6 +366,8 @@ void init_run(struct launch *l)
         in.jobs[i].exec_fd = -1;
     if (in.signal_fd < 0)
         _exit(125);
+    if (l->plan.head->flags & PLAN_MOVE_NOTIFY)
+        mover_sweep(overlay_root(&in));
     for (;;) {
         struct pollfd fds[2 + JOBS] = {
             {.fd = l->ctl_fd, .events = POLLIN},

@@ -100,9 +100,13 @@ bool pty_open(int *ret_master, int *ret_slave, unsigned cols, unsigned rows,
 bool landlock_apply(struct launch *l, struct err *err) WARN_UNUSED;
 bool confine(struct launch *l, struct err *err) WARN_UNUSED;
 
-/* exec_notify.c: pid 1. Every later exec in the box waits for the holder of a listener, which is
- * handed out; where the kernel gives none, the reason is. False only when the caller is gone. */
-bool exec_notify_apply(struct launch *l, struct err *err) WARN_UNUSED;
+/* notify.c: pid 1. Later calls in the box, those that the plan says, wait for the holder of a
+ * listener, which is handed out; where the kernel gives none, the reason is. False only when the
+ * caller is gone. */
+bool notify_apply(struct launch *l, struct err *err) WARN_UNUSED;
+/* renameat2(2) that does not wait. */
+int notify_rename_unasked(int from_fd, const char *from, int to_fd, const char *to,
+                          unsigned flags) WARN_UNUSED;
 
 /* inside.c: pid 1 from its first instruction in the new namespaces to its end. */
 _Noreturn void inside_run(struct launch *l);

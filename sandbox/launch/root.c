@@ -231,7 +231,7 @@ static bool apply_overlay(struct launch *l, const struct plan_step *step, struct
         rmdir(LOWER_PATH) != 0 || rmdir(UPPER_PATH) != 0 ||
         (is_stacked && (umount2(UNDER_PATH, MNT_DETACH) != 0 || rmdir(UNDER_PATH) != 0)))
         return err_sys(err, errno, "cannot take the overlay's layers away");
-    return attach(overlay, plan_text(step, 4), true, err);
+    return attach(overlay, plan_text(step, PLAN_OVERLAY_PATH), true, err);
 }
 
 bool mask_apply(const char *path, struct err *err)

@@ -95,8 +95,3 @@ check_status 0 'merge' headgate merge --reviewed "$run.1"
 check_has 'says how the checkout follows' 'git submodule update' "$OUT"
 check 'it follows' sh -c 'git submodule --quiet update && grep -q m vendor/lib/l'
 check_status 0 'discard' headgate discard "$run"
-
-# A folder of the base: rename(2) cannot, mv can, and git finds the rename.
-check_status 0 'mv and git add rename a folder' headgate run --ladder auto -- sh -c '! git mv src lib 2>err && grep -q "cross-device" err && rm err && mv src lib && git add -A src lib && git commit -qm Renamed'
-run=$(last_run)
-check_equal 'as a rename' 'R100' "$(git diff --find-renames --name-status main "headgate/$run/1" | cut -f1)"

@@ -1,0 +1,166 @@
+#include "runner/keep/moves.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "runner/base/mem.h"
+#include "runner/keep/exec_args.h"
+#include "runner/keep/exec_resolve.h"
+#include "runner/keep/procfs.h"
+#include "sandbox/box.h"
+
+/* What a rename was called with, whichever of the three it is. */
+struct rename_call {
+    int from_dirfd, to_dirfd;
+    uint64_t from, to;
+    unsigned flags;
+};
+
+static struct rename_call call_of(const struct notice *n)
+{
+#ifdef SYS_rename
+    if (n->call == SYS_rename)
+        return (struct rename_call){AT_FDCWD, AT_FDCWD, n->args[0], n->args[1], 0};
+#endif
+    return (struct rename_call){
+        .from_dirfd = (int)n->args[0],
+        .from = n->args[1],
+        .to_dirfd = (int)n->args[2],
+        .to = n->args[3],
+        .flags = n->call == SYS_renameat2 ? (unsigned)n->args[4] : 0,
+    };
+}
+
+void moves_init(struct moves *m, const char *worktree, const int *listener_fd,
+                const struct box_side *box)
+{
+    *m = (struct moves){
+        .worktree = worktree, .listener_fd = listener_fd, .box = box, .root_fd = -1};
+}
+
+/* By the first caller, as every process has the box's root. */
+static bool open_root(struct moves *m, pid_t tid)
+{
+    char root[64];
+    struct stat st;
+    if (m->root_fd >= 0)
+        return true;
+    snprintf(root, sizeof root, "/proc/%d/root", (int)tid);
+    AUTO_FD int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const struct exec_place place = {.root_fd = fd, .tid = tid, .dirfd = AT_FDCWD};
+    AUTO_FD int tree = fd < 0 ? -1 : exec_resolve(&place, m->worktree, 0);
+    if (tree < 0 || fstat(tree, &st) != 0)
+        return false;
+    m->dev = st.st_dev;
+    m->root_fd = steal_fd(&fd);
+    return true;
+}
+
+/* The quick way to what a relative path means, for one that stays below its start. */
+static int resolve_below(pid_t tid, int dirfd, const char *path)
+{
+    const struct open_how how = {
+        .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+    };
+    char start[64];
+    if (dirfd == AT_FDCWD)
+        snprintf(start, sizeof start, "/proc/%d/cwd", (int)tid);
+    else
+        snprintf(start, sizeof start, "/proc/%d/fd/%d", (int)tid, dirfd);
+    AUTO_FD int base = open(start, O_PATH | O_CLOEXEC);
+    return base < 0 ? -1 : (int)syscall(SYS_openat2, base, path, &how, sizeof how);
+}
+
+static int resolve(const struct moves *m, pid_t tid, int dirfd, const char *path)
+{
+    const struct exec_place place = {.root_fd = m->root_fd, .tid = tid, .dirfd = dirfd};
+    int fd = path[0] == '/' ? -1 : resolve_below(tid, dirfd, path);
+    return fd >= 0 ? fd : exec_resolve(&place, path, AT_SYMLINK_NOFOLLOW);
+}
+
+static bool is_folder_of_overlay(struct moves *m, const struct notice *n)
+{
+    struct rename_call call = call_of(n);
+    struct stat st;
+    char path[EXEC_PATH_BYTES];
+    if (!open_root(m, n->tid) || exec_path_read(path, n->tid, call.from) != 0)
+        return false;
+    AUTO_FD int fd = resolve(m, n->tid, call.from_dirfd, path);
+    return fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && st.st_dev == m->dev;
+}
+
+/* Have pid 1 carry it out. False: it cannot be told, or what was called is out of reach. */
+static bool begin(struct moves *m, const struct notice *n)
+{
+    struct rename_call call = call_of(n);
+    struct procfs_numbers inside;
+    struct err err = ERR_INIT;
+    char from[EXEC_PATH_BYTES], to[EXEC_PATH_BYTES];
+    int ctl = box_side_ctl(m->box);
+    if (ctl < 0 || !procfs_numbers_inside(&inside, n->tid) ||
+        exec_path_read(from, n->tid, call.from) != 0 || exec_path_read(to, n->tid, call.to) != 0 ||
+        !notice_lives(n->id, *m->listener_fd))
+        return false;
+    const struct box_rename rename = {.tid = (int)inside.thread,
+                                      .from_dirfd = call.from_dirfd,
+                                      .to_dirfd = call.to_dirfd,
+                                      .from = from,
+                                      .to = to,
+                                      .flags = call.flags};
+    return box_move(ctl, ++m->last_id, &rename, &err);
+}
+
+static void drop_first(struct moves *m)
+{
+    m->n_waiting--;
+    memmove(m->waiting, m->waiting + 1, m->n_waiting * sizeof *m->waiting);
+}
+
+/* One at a time, as the kernel has it with folders. */
+static void begin_next(struct moves *m)
+{
+    while (!m->is_moving && m->n_waiting > 0) {
+        m->is_moving = begin(m, &m->waiting[0]);
+        if (m->is_moving)
+            return;
+        notice_go_on(m->waiting[0].id, *m->listener_fd);
+        drop_first(m);
+    }
+}
+
+void moves_take(struct moves *m, const struct notice *n)
+{
+    if (!is_folder_of_overlay(m, n)) {
+        notice_go_on(n->id, *m->listener_fd);
+        return;
+    }
+    m->waiting = xreallocarray(m->waiting, m->n_waiting + 1, sizeof *m->waiting);
+    m->waiting[m->n_waiting++] = *n;
+    begin_next(m);
+}
+
+void moves_over(struct moves *m, int id, int status)
+{
+    if (!m->is_moving || id != m->last_id)
+        return;
+    m->is_moving = false;
+    if (status == BOX_MOVE_LEFT)
+        notice_go_on(m->waiting[0].id, *m->listener_fd);
+    else
+        notice_end(m->waiting[0].id, *m->listener_fd, status);
+    drop_first(m);
+    begin_next(m);
+}
+
+void moves_release(struct moves *m)
+{
+    auto_fd_(&m->root_fd);
+    free(m->waiting);
+}

@@ -1,0 +1,319 @@
+#include "sandbox/launch/carry.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/xattr.h>
+
+#include "runner/base/mem.h"
+#include "sandbox/launch/launch.h"
+
+enum {
+    DEPTH_MAX = 128, /* each level has a few descriptors */
+    PASSES_MAX = 64, /* through a folder that others fill */
+    NAMES_BYTES = 64 * 1024,
+    VALUE_BYTES = 64 * 1024, /* XATTR_SIZE_MAX */
+    COPY_BYTES = 1 << 30,
+    OWNER_MAY_ALL = 0700,
+};
+
+static int look(struct statx *ret, int dir, const char *name)
+{
+    const int flags = AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH);
+    if (statx(dir, name, flags, STATX_BASIC_STATS | STATX_BTIME, ret) != 0)
+        return errno;
+    return ret->stx_mask & STATX_BTIME ? 0 : ENOTSUP;
+}
+
+static int open_folder(int dir, const char *name)
+{
+    return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int carry_init(struct carry *c, int root)
+{
+    struct statx st;
+    int why = look(&st, root, "");
+    if (!why)
+        *c = (struct carry){.upper_born = st.stx_btime};
+    return why;
+}
+
+static bool is_of_base(const struct carry *c, const struct statx *st)
+{
+    const struct statx_timestamp *born = &st->stx_btime, *upper = &c->upper_born;
+    return born->tv_sec < upper->tv_sec ||
+           (born->tv_sec == upper->tv_sec && born->tv_nsec < upper->tv_nsec);
+}
+
+/* What a program may set itself: labels of security modules follow the place. */
+static bool is_own_attribute(const char *name)
+{
+    return strncmp(name, "user.", 5) == 0 || strncmp(name, "system.posix_acl_", 17) == 0;
+}
+
+static int copy_extended(int to, int from)
+{
+    static char names[NAMES_BYTES], value[VALUE_BYTES];
+    ssize_t len = flistxattr(from, names, sizeof(names));
+    if (len < 0)
+        return errno == ENOTSUP ? 0 : errno;
+    for (const char *name = names; name < names + len; name += strlen(name) + 1) {
+        if (!is_own_attribute(name))
+            continue;
+        ssize_t n = fgetxattr(from, name, value, sizeof(value));
+        if (n < 0 || fsetxattr(to, name, value, (size_t)n, 0) != 0)
+            return errno;
+    }
+    return 0;
+}
+
+static struct timespec time_of(const struct statx_timestamp *t)
+{
+    return (struct timespec){t->tv_sec, t->tv_nsec};
+}
+
+static int set_times(int fd, const struct statx *st)
+{
+    const struct timespec times[] = {time_of(&st->stx_atime), time_of(&st->stx_mtime)};
+    return futimens(fd, times) == 0 ? 0 : errno;
+}
+
+int carry_attributes(int to, int from, const struct statx *st)
+{
+    int why = copy_extended(to, from);
+    mode_t mode = st->stx_mode & 07777;
+    if (!why && fchmod(to, S_ISDIR(st->stx_mode) ? mode | OWNER_MAY_ALL : mode) != 0)
+        why = errno;
+    return why ? why : set_times(to, st);
+}
+
+static int copy_data(int to, int from)
+{
+    ssize_t n;
+    do
+        n = copy_file_range(from, NULL, to, NULL, COPY_BYTES, 0);
+    while (n > 0);
+    if (n == 0)
+        return 0;
+    if (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
+        return errno;
+    do
+        n = sendfile(to, from, NULL, COPY_BYTES);
+    while (n > 0);
+    return n == 0 ? 0 : errno;
+}
+
+static int copy_file(int to, int from, const char *name, const struct statx *st)
+{
+    AUTO_FD int source = openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (source < 0)
+        return errno;
+    AUTO_FD int copy = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (copy < 0)
+        return errno;
+    int why = copy_data(copy, source);
+    return why ? why : carry_attributes(copy, source, st);
+}
+
+static int copy_link(int to, int from, const char *name, const struct statx *st)
+{
+    char text[PATH_MAX];
+    const struct timespec times[] = {time_of(&st->stx_atime), time_of(&st->stx_mtime)};
+    ssize_t len = readlinkat(from, name, text, sizeof(text) - 1);
+    if (len < 0)
+        return errno;
+    text[len] = '\0';
+    return symlinkat(text, to, name) == 0 && utimensat(to, name, times, AT_SYMLINK_NOFOLLOW) == 0
+               ? 0
+               : errno;
+}
+
+static int carry_file(const struct carry *c, int to, int from, const char *name,
+                      const struct statx *st)
+{
+    if (!is_of_base(c, st))
+        return linkat(from, name, to, name, 0) == 0 ? 0 : errno;
+    return S_ISLNK(st->stx_mode) ? copy_link(to, from, name, st) : copy_file(to, from, name, st);
+}
+
+static int fill(const struct carry *c, int to, int from, int depth);
+
+static int fill_folder(const struct carry *c, int to, int from, const char *name,
+                       const struct statx *st, int depth)
+{
+    AUTO_FD int source = open_folder(from, name);
+    if (source < 0 || mkdirat(to, name, OWNER_MAY_ALL) != 0)
+        return errno;
+    AUTO_FD int copy = open_folder(to, name);
+    if (copy < 0)
+        return errno;
+    int why = fill(c, copy, source, depth + 1);
+    return why ? why : carry_attributes(copy, source, st);
+}
+
+static const char *next_name(DIR *list)
+{
+    const struct dirent *entry;
+    while ((entry = readdir(list)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            return entry->d_name;
+    return NULL;
+}
+
+/* A list of its own, from the first name on. */
+static DIR *list_names(int dir)
+{
+    AUTO_FD int fd = open_folder(dir, ".");
+    DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    if (list)
+        (void)steal_fd(&fd);
+    return list;
+}
+
+static int fill(const struct carry *c, int to, int from, int depth)
+{
+    AUTO_DIR DIR *list = list_names(from);
+    const char *name;
+    int why = 0;
+    if (!list || depth > DEPTH_MAX)
+        return list ? ELOOP : errno;
+    while (!why && (name = next_name(list))) {
+        struct statx st;
+        why = look(&st, from, name);
+        if (!why && st.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+            why = EBUSY;
+        if (!why)
+            why = S_ISDIR(st.stx_mode) ? fill_folder(c, to, from, name, &st, depth)
+                                       : carry_file(c, to, from, name, &st);
+    }
+    return why;
+}
+
+int carry_fill(const struct carry *c, int to, int from)
+{
+    return fill(c, to, from, 0);
+}
+
+/* Linux 6.18 knows two names of one file apart where it was changed in the overlay, and renames
+ * neither over the other (ESTALE). */
+static int rename_over(int to, int from, const char *name)
+{
+    if (notify_rename_unasked(from, name, to, name, 0) == 0)
+        return 0;
+    if (errno == ESTALE && unlinkat(to, name, 0) == 0 &&
+        notify_rename_unasked(from, name, to, name, 0) == 0)
+        return 0;
+    return errno;
+}
+
+/* Else a rename between two names of one file does nothing, and leaves both. */
+static int drain_file(const struct carry *c, int to, int from, const char *name,
+                      const struct statx *st)
+{
+    int why = is_of_base(c, st) ? 0 : rename_over(to, from, name);
+    if (why)
+        return why;
+    return unlinkat(from, name, 0) == 0 || errno == ENOENT ? 0 : errno;
+}
+
+static int drain_folder(const struct carry *c, int to, int from, const char *name)
+{
+    if (mkdirat(to, name, 0755) != 0 && errno != EEXIST)
+        return errno;
+    AUTO_FD int target = open_folder(to, name);
+    AUTO_FD int source = open_folder(from, name);
+    if (target < 0 || source < 0)
+        return errno;
+    int why = carry_drain(c, target, source);
+    if (why)
+        return why;
+    return unlinkat(from, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : errno;
+}
+
+/* Once through its names. *ret_n: how many there were. */
+static int drain_once(const struct carry *c, int to, int from, size_t *ret_n)
+{
+    AUTO_DIR DIR *list = list_names(from);
+    const char *name;
+    int why = list ? 0 : errno;
+    *ret_n = 0;
+    while (!why && (name = next_name(list))) {
+        struct statx st;
+        (*ret_n)++;
+        why = look(&st, from, name);
+        if (why == ENOENT)
+            why = 0;
+        else if (!why)
+            why = S_ISDIR(st.stx_mode) ? drain_folder(c, to, from, name)
+                                       : drain_file(c, to, from, name, &st);
+    }
+    return why;
+}
+
+static bool is_closed(const struct statx *st)
+{
+    return (st->stx_mode & OWNER_MAY_ALL) != OWNER_MAY_ALL;
+}
+
+/* The owner of a folder that is about to go may empty it. */
+static int open_up(int dir, const struct statx *st)
+{
+    return !is_closed(st) || fchmod(dir, (st->stx_mode & 07777) | OWNER_MAY_ALL) == 0 ? 0 : errno;
+}
+
+static int close_as(int dir, const struct statx *st)
+{
+    return !is_closed(st) || fchmod(dir, st->stx_mode & 07777) == 0 ? 0 : errno;
+}
+
+int carry_drain(const struct carry *c, int to, int from)
+{
+    struct statx target, source;
+    size_t n = 1;
+    int why = look(&target, to, "");
+    if (!why)
+        why = look(&source, from, "");
+    if (!why)
+        why = open_up(from, &source);
+    for (int pass = 0; !why && n > 0; pass++)
+        why = pass < PASSES_MAX ? drain_once(c, to, from, &n) : EBUSY;
+    if (!why)
+        why = close_as(to, &source);
+    return why ? why : set_times(to, &target);
+}
+
+static int remove_content(int dir)
+{
+    struct statx st;
+    size_t n = 1;
+    int why = look(&st, dir, "");
+    if (!why)
+        why = open_up(dir, &st);
+    for (int pass = 0; !why && n > 0; pass++) {
+        AUTO_DIR DIR *list = list_names(dir);
+        const char *name;
+        why = !list ? errno : pass < PASSES_MAX ? 0 : EBUSY;
+        n = 0;
+        while (!why && (name = next_name(list))) {
+            n++;
+            if (unlinkat(dir, name, 0) != 0 && errno != ENOENT)
+                why = errno == EISDIR ? carry_remove(dir, name) : errno;
+        }
+    }
+    return why;
+}
+
+int carry_remove(int parent, const char *name)
+{
+    AUTO_FD int dir = open_folder(parent, name);
+    if (dir < 0)
+        return errno == ENOENT ? 0 : errno;
+    int why = remove_content(dir);
+    if (why)
+        return why;
+    return unlinkat(parent, name, AT_REMOVEDIR) == 0 ? 0 : errno;
+}

@@ -1,0 +1,148 @@
+#!/bin/sh
+# Folders of the base are renamed in an overlay worktree: by git, mv, Python, Node and the bare call.
+. "$(dirname "$0")/../lib.sh"
+
+make_repo "$WORLD/repo"
+cd "$WORLD/repo"
+mkdir -p src/deep/er
+seq 1000 >src/deep/er/numbers
+printf '#!/bin/sh\necho ran\n' >src/run.sh
+chmod 755 src/run.sh
+ln -s deep/er/numbers src/link
+mkdir -p a b c d e f g
+for folder in a b c d e f g; do echo "$folder" >$folder/file; done
+git add -A
+git commit -qm More
+
+# inside NAME: what is on standard input runs as the agent; its branch is left in $branch.
+inside() {
+    cat >"$WORLD/inside.sh"
+    check_status 0 "$1" headgate run --ladder auto --exec "${2:-watch}" --ro "$WORLD/inside.sh" -- sh -eu "$WORLD/inside.sh"
+    branch=headgate/$(last_run)/1
+}
+renames() { git diff --find-renames --name-status main "$branch" | cut -f1 | sort | uniq -c | sed 's/^ *//'; }
+
+inside 'git mv' <<'IN'
+git mv src lib
+test ! -e src
+test "$(lib/run.sh)" = ran
+test "$(readlink lib/link)" = deep/er/numbers
+git status --porcelain | grep -v '^R' && exit 1
+git commit -qm Renamed
+test -z "$(git status --porcelain)"
+test ! -e .headgate-moving
+git mv lib src && git mv src lib && git reset -q --hard
+IN
+check_equal 'is a rename in the harvest' '4 R100' "$(renames)"
+
+inside 'without the exec gate' off <<'IN'
+git mv src lib
+git commit -qm Renamed
+IN
+check_equal 'too' '4 R100' "$(renames)"
+
+inside 'what is in it stays as it was' <<'IN'
+touch -d '2020-01-02 03:04:05.123456789' src/app.txt
+echo new >src/new && ln src/new src/deep/twin
+chmod 640 src/app.txt
+mkdir src/closed && echo x >src/closed/x && echo y >src/closed/numbers && ln src/app.txt src/closed/app && chmod 500 src/closed && touch -d '2021-01-01' src/closed src/deep
+mkfifo src/fifo
+python3 - <<'PY'
+import os, stat
+os.setxattr('src/deep/er/numbers', 'user.note', b'kept')
+os.setxattr('src/deep', 'user.folder', b'kept')
+writer = open('src/app.txt', 'a')
+reader = open('src/deep/er/numbers')
+def seen(top):
+    all = {}
+    for folder, names, files in os.walk(top):
+        for name in ['.'] + names + files:
+            path = os.path.join(folder, name)
+            st = os.lstat(path)
+            all[os.path.relpath(path, top)] = (st.st_mode, st.st_mtime_ns,
+                os.readlink(path) if stat.S_ISLNK(st.st_mode) else
+                [(n, os.getxattr(path, n)) for n in os.listxattr(path, follow_symlinks=False)])
+    return all
+before = seen('src')
+os.rename('src', 'lib')
+after = seen('lib')
+for path in sorted(before.keys() | after.keys()):
+    assert before.get(path) == after.get(path), (path, before.get(path), after.get(path))
+assert not os.path.lexists('src')
+writer.write('written by an open file\n'); writer.close()
+assert 'open file' in open('lib/app.txt').read()
+assert open('lib/app.txt').read() == open('lib/closed/app').read()
+assert os.path.samefile('lib/new', 'lib/deep/twin')
+assert len(reader.readlines()) == 1000
+PY
+IN
+
+inside 'programs of all kinds' <<'IN'
+python3 - <<'PY'
+import os
+here = os.open('.', os.O_RDONLY)
+there = os.open('b', os.O_RDONLY)
+os.rename('a', 'a2', src_dir_fd=here, dst_dir_fd=here)
+os.rename('a2', 'in', src_dir_fd=here, dst_dir_fd=there)
+assert open('b/in/file').read() == 'a\n'
+os.chdir('src')
+os.rename('../c/', '../c2/')
+os.chdir('..')
+os.mkdir('empty')
+os.rename('d', os.getcwd() + '/empty')
+assert open('empty/file').read() == 'd\n'
+PY
+mv e e2
+perl -e 'use autodie; rename "f", "f2"'
+if command -v node; then node -e 'require("fs").renameSync("g", "g2")'; else mv g g2; fi
+test "$(cat b/in/file c2/file empty/file e2/file f2/file g2/file | tr -d '\n')" = acdefg
+! ls -d a c d e f g 2>/dev/null
+git add -A && git commit -qm Renamed
+IN
+check_equal 'are renames' '6 R100' "$(renames)"
+
+inside 'what rename(2) refuses, it refuses with the same errno' <<'IN'
+python3 - <<'PY'
+import os, errno
+def fails(why, old, new):
+    try:
+        os.rename(old, new)
+    except OSError as e:
+        assert e.errno == why, (old, new, errno.errorcode[e.errno])
+    else:
+        raise SystemExit(f'{old} became {new}')
+fails(errno.ENOTEMPTY, 'a', 'b')
+fails(errno.EINVAL, 'src', 'src/deep/src')
+fails(errno.ENOTDIR, 'a', 'README')
+fails(errno.ENOENT, 'absent', 'b2')
+fails(errno.ENOENT, 'a', 'absent/a')
+fails(errno.EXDEV, 'a', '/tmp/a')
+fails(errno.EXDEV, '/usr/share/doc', 'doc') if os.access('/usr/share', os.W_OK) else None
+os.chdir('src/deep')
+fails(errno.EXDEV, '../../src', '../../lib')
+os.chdir('../..')
+assert os.path.exists('src/deep/er/numbers') and not os.path.exists('lib')
+PY
+mv -nT a b 2>/dev/null || :
+test -z "$(git status --porcelain)"
+IN
+
+inside 'two at a time: one wins' <<'IN'
+python3 - <<'PY'
+import os, threading
+wins = []
+def move(to):
+    try:
+        os.rename('src', to)
+        wins.append(to)
+    except FileNotFoundError:
+        pass
+threads = [threading.Thread(target=move, args=(f'to{i}',)) for i in range(8)]
+[t.start() for t in threads]; [t.join() for t in threads]
+assert len(wins) == 1, wins
+assert [n for n in os.listdir() if n.startswith('to')] == wins
+assert len(open(wins[0] + '/deep/er/numbers').readlines()) == 1000
+PY
+IN
+
+[ "$FAILED" = 0 ]
