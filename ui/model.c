@@ -104,6 +104,7 @@ static void attempt_release(struct model_attempt *a)
                      a->ladder, a->conflicts};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         free(texts[i]);
+    json_decref(a->pulse);
 }
 
 static char *clashes_of(const json_t *attempt)
@@ -153,6 +154,7 @@ static struct model_attempt attempt_parse(const json_t *j)
         .log = text_of(j, "log"),
         .ladder = text_of(j, "ladder"),
         .conflicts = clashes_of(j),
+        .pulse = json_incref(jx_obj(j, "pulse")),
     };
 }
 

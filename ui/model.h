@@ -41,6 +41,7 @@ struct model_attempt {
     char *id, *state, *outcome, *agent, *task, *title, *branch, *repo, *base, *base_ref, *tip;
     char *engine, *tree, *last_line, *error, *socket, *log, *ladder;
     char *conflicts; /* with whom, "3.2, main" */
+    json_t *pulse;   /* what the agent told of itself, runner/agents/pulse.h; NULL: nothing */
 };
 
 struct model_call {

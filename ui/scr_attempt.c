@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runner/agents/pulse_words.h"
 #include "runner/base/clock.h"
 #include "runner/base/jx.h"
 #include "runner/base/mem.h"
@@ -98,6 +99,19 @@ static void add_calls(struct buf *out, const struct desk *d, const char *attempt
     }
 }
 
+/* What the agent told of itself. */
+static void add_pulse(struct buf *out, const struct model_attempt *a, int64_t now_ms)
+{
+    AUTO_BUF struct buf words = BUF_INIT, use = BUF_INIT, troubles = BUF_INIT;
+    bool is_known = model_attempt_is_open(a) || strcmp(jx_str(a->pulse, "state", ""), "limited") == 0;
+    if (is_known && pulse_words(&words, a->pulse, now_ms))
+        add_field(out, "agent is", words.ptr);
+    if (pulse_add_use(&use, a->pulse))
+        add_field(out, "tokens", use.ptr);
+    if (pulse_add_troubles(&troubles, a->pulse))
+        add_field(out, "troubles", troubles.ptr);
+}
+
 static void load(struct scr_attempt *self, const struct desk *d)
 {
     AUTO_BUF struct buf out = BUF_INIT, base = BUF_INIT, state = BUF_INIT;
@@ -113,6 +127,7 @@ static void load(struct scr_attempt *self, const struct desk *d)
     paint_oid(&base, a->base);
     add_field(&out, "state", state.ptr);
     add_field(&out, "error", a->error);
+    add_pulse(&out, a, d->now_ms);
     add_field(&out, "note", jx_str(self->shown, "note", ""));
     add_field(&out, "agent", a->agent);
     add_field(&out, "rung", a->ladder);

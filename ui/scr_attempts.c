@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runner/agents/pulse_words.h"
 #include "runner/base/mem.h"
 #include "ui/fixed.h"
 #include "ui/paint.h"
@@ -30,11 +31,20 @@ static size_t selected_index(const struct desk *d)
     return a ? (size_t)(a - d->model.attempts) : 0;
 }
 
-static const char *state_text(const struct model_attempt *a, size_t waiting)
+static const char *state_text(const struct model_attempt *a, size_t waiting, int64_t now_ms)
 {
+    const char *told = pulse_word(a->pulse, now_ms);
     if (!model_attempt_is_open(a))
         return a->outcome[0] ? a->outcome : a->state;
-    return waiting > 0 ? "waiting" : a->state;
+    if (waiting > 0)
+        return "waiting";
+    return told && strcmp(a->state, "running") == 0 ? told : a->state;
+}
+
+/* How its agent stands, in words, when it runs and does not simply work. */
+static bool add_standing(struct buf *out, const struct model_attempt *a, int64_t now_ms)
+{
+    return strcmp(a->state, "running") == 0 && pulse_words(out, a->pulse, now_ms);
 }
 
 static struct style state_style(const struct model_attempt *a, size_t waiting)
@@ -77,7 +87,7 @@ static void draw_attempt(const struct desk *d, struct paint *p, int row,
     size_t waiting = count_waiting(&d->model, a->id);
     paint_line(p, row, COL_ID, COL_STATE - COL_ID - 1, STYLE_PLAIN, a->id);
     paint_line(p, row, COL_STATE, COL_AGENT - COL_STATE - 1, state_style(a, waiting),
-               state_text(a, waiting));
+               state_text(a, waiting, p->now_ms));
     paint_line(p, row, COL_AGENT, COL_CALLS - COL_AGENT - 1, STYLE_PLAIN, a->agent);
     if (waiting > 0)
         buf_addf(&text, "%4zu", waiting);
@@ -93,8 +103,10 @@ static void draw_attempt(const struct desk *d, struct paint *p, int row,
     }
     bool is_clash = !model_attempt_is_open(a) && a->conflicts[0];
     AUTO_FREE char *clash = xasprintf("conflicts with %s", a->conflicts);
+    AUTO_BUF struct buf standing = BUF_INIT;
     const char *line = a->error[0]           ? a->error
                        : is_clash            ? clash
+                       : add_standing(&standing, a, p->now_ms) ? standing.ptr
                        : a->last_line[0]     ? a->last_line
                        : p->cols < WIDE_COLS ? task_text(a)
                                              : "";

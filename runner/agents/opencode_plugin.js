@@ -44,7 +44,19 @@ export const Headgate = async ({ client, directory }) => {
     return { id, type: agent ?? "", depth: (parent?.depth ?? 0) + 1 }
   }
 
+  // What `run --format json` leaves out: tries again, and what subagents used. On the same stream as its own lines.
+  const tell = (line) => process.stdout.write(JSON.stringify(line) + "\n")
+  const told = async ({ type, properties }) => {
+    if (process.env.HEADGATE_INTERACTIVE) return
+    if (type === "session.status" && properties.status?.type === "retry")
+      tell({ type: "headgate_retry", sessionID: properties.sessionID, status: properties.status })
+    const part = type === "message.part.updated" ? properties.part : undefined
+    if (part?.type === "step-finish" && (await session(part.sessionID)).parentID)
+      tell({ type: "step_finish", sessionID: part.sessionID, part })
+  }
+
   return {
+    event: ({ event }) => told(event).catch(() => undefined),
     config: async (config) => {
       config.permission = { "*": "allow", question: process.env.HEADGATE_INTERACTIVE ? "allow" : "deny" }
     },

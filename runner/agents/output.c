@@ -51,6 +51,11 @@ static bool claude_line(struct buf *out, const char *line, size_t len)
         buf_adds(out, jx_str(msg, "result", jx_str(msg, "subtype", "done")));
         return true;
     }
+    if (strcmp(jx_str(msg, "subtype", ""), "api_retry") == 0) {
+        buf_addf(out, "the model's server: %s, tried again in %lld s", jx_str(msg, "error", "no connection"),
+                 (long long)(jx_int(msg, "retry_delay_ms", 0) + 999) / 1000);
+        return true;
+    }
     return false;
 }
 
@@ -111,6 +116,8 @@ static bool opencode_line(struct buf *out, const char *line, size_t len)
         buf_adds(out, jx_str(part, "text", ""));
     else if (strcmp(type, "tool_use") == 0)
         buf_addf(out, "%s %s", jx_str(part, "tool", "tool"), main_argument(jx_obj(jx_obj(part, "state"), "input")));
+    else if (strcmp(type, "headgate_retry") == 0)
+        buf_addf(out, "the model's server: %s, tried again", jx_str(jx_obj(msg, "status"), "message", "no connection"));
     else if (strcmp(type, "error") == 0)
         buf_adds(out, jx_str(jx_obj(jx_obj(msg, "error"), "data"), "message", "error"));
     else

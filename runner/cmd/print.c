@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "runner/agents/pulse_words.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 
@@ -158,4 +159,13 @@ const char *print_attempt_state(const json_t *attempt, enum print_style *ret_sty
     if (strcmp(state, "running") == 0)
         *ret_style = PRINT_CYAN;
     return state;
+}
+
+void print_attempt_standing(struct buf *out, const json_t *attempt, int64_t now_ms, enum print_style *ret_style)
+{
+    const char *state = print_attempt_state(attempt, ret_style);
+    if (strcmp(state, "running") == 0 && pulse_words(out, jx_obj(attempt, "pulse"), now_ms))
+        *ret_style = PRINT_YELLOW;
+    else
+        buf_adds(out, state);
 }

@@ -62,5 +62,7 @@ void print_table_add(struct buf *out, const struct print *p, const struct print_
 
 /* The word that tells how an attempt stands ("running", "asks", "ok", "timeout"), and its style. */
 const char *print_attempt_state(const json_t *attempt, enum print_style *ret_style);
+/* The same in words, with what a running agent tells of itself: "rate limited until 14:05". */
+void print_attempt_standing(struct buf *out, const json_t *attempt, int64_t now_ms, enum print_style *ret_style);
 
 #endif

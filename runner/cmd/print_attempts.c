@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "runner/agents/pulse_words.h"
 #include "runner/base/clock.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
@@ -23,11 +24,12 @@ static void add_short_oid(struct buf *out, const char *oid)
     buf_addf(out, "%.*s", OID_SHORT, clean);
 }
 
-static void state_cell(struct print_table *t, const json_t *attempt)
+static void state_cell(struct print_table *t, const struct print *p, const json_t *attempt)
 {
     enum print_style style;
-    const char *state = print_attempt_state(attempt, &style);
-    print_table_cell(t, style, state);
+    AUTO_BUF struct buf state = BUF_INIT;
+    print_attempt_standing(&state, attempt, p->now_ms, &style);
+    print_table_cell(t, style, state.ptr);
 }
 
 static void elapsed_cell(struct print_table *t, const struct print *p, const json_t *attempt)
@@ -97,7 +99,7 @@ void print_attempts(struct buf *out, const struct print *p, const json_t *attemp
         AUTO_BUF struct buf clashes = BUF_INIT;
         add_clashes(&clashes, a);
         print_table_cell(&t, PRINT_BOLD, jx_str(a, "id", "?"));
-        state_cell(&t, a);
+        state_cell(&t, p, a);
         print_table_cell(&t, PRINT_PLAIN, jx_str(a, "agent", ""));
         print_table_cell(&t, PRINT_PLAIN, jx_str(a, "ladder", ""));
         elapsed_cell(&t, p, a);
@@ -277,6 +279,23 @@ void print_review(struct buf *out, const struct print *p, const json_t *attempt)
     print_table_add(out, p, &t);
 }
 
+/* What the agent told of itself: how it stands, what it used, what went wrong. */
+static void print_pulse(struct buf *out, const struct print *p, const json_t *a)
+{
+    const json_t *pulse = jx_obj(a, "pulse");
+    AUTO_BUF struct buf words = BUF_INIT, use = BUF_INIT, troubles = BUF_INIT;
+    bool is_limit = strcmp(jx_str(pulse, "state", ""), "limited") == 0;
+    if (pulse_words(&words, pulse, p->now_ms) && (is_limit || strcmp(jx_str(a, "state", ""), "running") == 0)) {
+        buf_addf(&words, "%s%s%s", jx_str(pulse, "why", NULL) ? " (" : "", jx_str(pulse, "why", ""),
+                 jx_str(pulse, "why", NULL) ? ")" : "");
+        print_field(out, p, "agent is", words.ptr);
+    }
+    if (pulse_add_use(&use, pulse))
+        print_field(out, p, "tokens", use.ptr);
+    if (pulse_add_troubles(&troubles, pulse))
+        print_field(out, p, "troubles", troubles.ptr);
+}
+
 static void add_work(struct buf *out, const json_t *a)
 {
     print_count(out, jx_int(a, "commits", 0), "commit", "commits");
@@ -353,6 +372,7 @@ void print_attempt(struct buf *out, const struct print *p, const json_t *a)
     print_field(out, p, "ladder", jx_str(a, "ladder", NULL));
     print_field(out, p, "time", time.ptr);
     add_pending(out, p, a);
+    print_pulse(out, p, a);
     print_field(out, p, "branch", jx_str(a, "branch", NULL));
     print_field(out, p, "base", base.ptr);
     print_field(out, p, "target", jx_str(a, "into", NULL));
@@ -405,7 +425,7 @@ void print_run_summary(struct buf *out, const struct print *p, const json_t *att
     json_array_foreach(attempts, i, a)
     {
         print_table_cell(&t, PRINT_BOLD, jx_str(a, "id", "?"));
-        state_cell(&t, a);
+        state_cell(&t, p, a);
         elapsed_cell(&t, p, a);
         print_table_int(&t, jx_int(a, "commits", 0));
         files_cell(&t, a);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "runner/agents/pulse_words.h"
 #include "runner/base/clock.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
@@ -53,6 +54,15 @@ static void add_call_row(struct buf *out, const json_t *row)
         add_outcome(out, body);
 }
 
+/* What an agent told of itself: its model's limits, failures, that it waits. */
+static void add_agent_row(struct buf *out, const struct print *p, const json_t *row)
+{
+    const json_t *body = jx_obj(row, "body");
+    buf_addf(out, "%s %s", jx_str(body, "attempt", "?"), jx_str(body, "kind", "?"));
+    pulse_add_until(out, jx_int(body, "until_ms", 0), p->now_ms);
+    buf_addf(out, ": %s", jx_str(body, "text", ""));
+}
+
 void print_gate_log(struct buf *out, const struct print *p, const json_t *rows)
 {
     static const char *const headers[] = {"SEQ", "TIME", "HASH", "KIND", "WHAT"};
@@ -75,6 +85,8 @@ void print_gate_log(struct buf *out, const struct print *p, const json_t *rows)
             xstrndup(jx_str(row, "hash", ""), strnlen(jx_str(row, "hash", ""), HASH_SHORT));
         if (jx_str(jx_obj(row, "body"), "call", NULL))
             add_call_row(&what, row);
+        else if (strcmp(jx_str(row, "kind", ""), "agent") == 0)
+            add_agent_row(&what, p, row);
         else if (json_object_get(row, "body"))
             jx_dump(&what, json_object_get(row, "body"));
         print_table_int(&t, jx_int(row, "seq", 0));

@@ -259,7 +259,8 @@ static void add_attempt(struct buf *out, const struct print *p, const json_t *at
 {
     enum { STATE_COLUMNS = 10, TIME_COLUMNS = 7 };
     enum print_style style;
-    const char *state = print_attempt_state(attempt, &style);
+    AUTO_BUF struct buf state = BUF_INIT;
+    print_attempt_standing(&state, attempt, p->now_ms, &style);
     int64_t started_ms = jx_int(attempt, "started_ms", 0),
             ended_ms = jx_int(attempt, "ended_ms", 0);
     AUTO_BUF struct buf time = BUF_INIT;
@@ -267,7 +268,7 @@ static void add_attempt(struct buf *out, const struct print *p, const json_t *at
     if (started_ms > 0)
         clock_add_duration(&time, (ended_ms > 0 ? ended_ms : p->now_ms) - started_ms);
     AUTO_FREE char *line = xasprintf("%-6s %-*s %-*s %s", jx_str(attempt, "id", "?"), STATE_COLUMNS,
-                                     state, TIME_COLUMNS, time.ptr, last);
+                                     state.ptr, TIME_COLUMNS, time.ptr, last);
     region_line(out, p, style, line);
 }
 

@@ -96,6 +96,7 @@ static void keep_ended(struct keep *k)
     door_close(&k->door);
     exec_gate_ended(&k->exec);
     output_finish(&k->output);
+    keep_pulse_flush(k);
     attach_room_exited(&k->room, k->status);
     keep_record_exited(k);
 }
@@ -171,6 +172,7 @@ static void keep_close_handles(struct keep *k)
     uv_close((uv_handle_t *)&k->sigterm, NULL);
     uv_close((uv_handle_t *)&k->sighup, NULL);
     uv_close((uv_handle_t *)&k->enter, NULL);
+    uv_close((uv_handle_t *)&k->pulse_pause, NULL);
 }
 
 static void keep_over(struct keep *k)
@@ -301,6 +303,9 @@ static void keep_init_parts(struct keep *k)
     k->linger.data = k;
     uv_timer_init(&k->loop, &k->enter);
     k->enter.data = k;
+    pulse_init(&k->pulse);
+    uv_timer_init(&k->loop, &k->pulse_pause);
+    k->pulse_pause.data = k;
     uv_prepare_init(&k->loop, &k->before_waiting);
     k->before_waiting.data = k;
     if (k->config.freezes)
@@ -346,6 +351,7 @@ static void keep_free(struct keep *k)
     uv_run(&k->loop, UV_RUN_DEFAULT);
     uv_loop_close(&k->loop);
     output_release(&k->output);
+    pulse_release(&k->pulse);
     attach_room_release(&k->room);
     link_release(&k->link);
     net_gate_release(&k->net);

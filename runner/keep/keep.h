@@ -18,6 +18,7 @@
 #ifndef KEEP_KEEP_H
 #define KEEP_KEEP_H
 
+#include "runner/agents/pulse.h"
 #include "runner/base/proc.h"
 #include "runner/keep/account.h"
 #include "runner/keep/attach.h"
@@ -61,6 +62,8 @@ struct keep {
     struct link link;
     struct attach_room room;
     struct output output;
+    struct pulse pulse;
+    bool pulse_is_dirty; /* it changed since it was recorded */
     struct box_side box;
     struct services services;
     struct forwards forwards;
@@ -76,6 +79,7 @@ struct keep {
     uv_signal_t sigterm, sighup;
     uv_prepare_t before_waiting; /* for events: freezes and thaws by what waits then */
     uv_timer_t linger; /* retries of `exited`, the minute without a server, the last second */
+    uv_timer_t pulse_pause; /* between two records of the pulse */
     uv_timer_t enter; /* from a text that was said to the key that sends it */
 
     struct layer_report report; /* of the box, once it was told */
@@ -111,6 +115,10 @@ extern const struct stop_ops keep_stop_ops;
 extern const struct link_ops keep_link_ops;
 extern const struct output_ops keep_output_ops;
 extern const struct account_ops keep_account_ops;
+
+/* keep_pulse.c: a whole line of output; what of it is not on record yet. */
+void keep_pulse_line(void *arg, bool is_aside, const char *line, size_t len);
+void keep_pulse_flush(struct keep *k);
 
 /* [{"call","name"}] of all that waits for a person, new reference. */
 json_t *keep_waiting(const struct keep *k);

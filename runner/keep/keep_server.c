@@ -166,7 +166,7 @@ static void keep_on_trouble(void *arg, const struct err *err)
 }
 
 const struct output_ops keep_output_ops = {
-    .line = keep_on_line, .full = keep_on_full, .trouble = keep_on_trouble};
+    .line = keep_on_line, .whole = keep_pulse_line, .full = keep_on_full, .trouble = keep_on_trouble};
 
 static void keep_on_usage(void *arg, const struct account_usage *usage)
 {

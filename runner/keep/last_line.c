@@ -36,6 +36,8 @@ static bool last_line_complete(struct last_line *l)
 {
     AUTO_BUF struct buf shown = BUF_INIT;
     bool has_text = false;
+    if (l->whole && l->partial.len > 0)
+        l->whole(l->arg, l->partial.ptr, l->partial.len);
     if (agent_output_line(&shown, l->kind, l->partial.ptr, l->partial.len)) {
         buf_rtrim(&shown);
         size_t blank = strspn(shown.ptr, " \n");

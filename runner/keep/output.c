@@ -15,6 +15,18 @@ static int output_open_log(int dirfd, struct err *err)
     return fs_open_beneath(dirfd, "log", O_WRONLY | O_APPEND | O_CREAT, 0600, err);
 }
 
+static void output_on_whole(void *arg, const char *line, size_t len)
+{
+    struct output *o = arg;
+    o->ops->whole(o->arg, false, line, len);
+}
+
+static void output_on_aside(void *arg, const char *line, size_t len)
+{
+    struct output *o = arg;
+    o->ops->whole(o->arg, true, line, len);
+}
+
 bool output_open(struct output *ret, uv_loop_t *loop, int dirfd, const char *kind,
                  int64_t max_bytes, bool is_rotated, const struct output_ops *ops, void *arg,
                  struct err *err)
@@ -29,6 +41,10 @@ bool output_open(struct output *ret, uv_loop_t *loop, int dirfd, const char *kin
                            .max_bytes = max_bytes,
                            .is_rotated = is_rotated};
     last_line_init(&ret->last, kind);
+    last_line_init(&ret->aside, kind);
+    ret->last.whole = output_on_whole;
+    ret->aside.whole = output_on_aside;
+    ret->last.arg = ret->aside.arg = ret;
     uv_timer_init(loop, &ret->pause);
     ret->pause.data = ret;
     return true;
@@ -116,7 +132,8 @@ void output_add(struct output *o, const char *bytes, size_t len, bool has_lines)
 {
     o->total_bytes += (int64_t)len;
     output_write(o, bytes, len);
-    if (has_lines && last_line_feed(&o->last, bytes, len))
+    bool has_changed = last_line_feed(has_lines ? &o->last : &o->aside, bytes, len);
+    if (has_lines && has_changed)
         output_line_changed(o);
 }
 
@@ -138,4 +155,5 @@ void output_release(struct output *o)
         close(o->fd);
     o->fd = -1;
     last_line_release(&o->last);
+    last_line_release(&o->aside);
 }

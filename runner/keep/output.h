@@ -15,6 +15,8 @@
 
 struct output_ops {
     void (*line)(void *arg, const char *line, size_t len, int64_t bytes); /* at most ten a second */
+    /* A whole line as the agent wrote it, each; is_aside: to its standard error where that has a pipe of its own. */
+    void (*whole)(void *arg, bool is_aside, const char *line, size_t len);
     void (*full)(void *arg);
     void (*trouble)(void *arg, const struct err *err); /* the log cannot be written; once */
 };
@@ -26,7 +28,7 @@ struct output {
     int dirfd, fd; /* dirfd borrowed; fd -1: no log any more */
     int64_t max_bytes, log_bytes, total_bytes;
     bool is_rotated, is_full, is_dirty;
-    struct last_line last;
+    struct last_line last, aside;
 };
 
 /* kind is borrowed; it and arg outlive the loop. An existing log is continued. */

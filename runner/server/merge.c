@@ -10,6 +10,7 @@
 void merge_release(struct merge *m)
 {
     free(m->calls);
+    json_decref(m->news);
     *m = (struct merge)MERGE_INIT;
 }
 
@@ -162,6 +163,7 @@ static bool on_orphaned(const struct arrival *a, struct err *err)
 static bool on_started(const struct arrival *a, struct err *err)
 {
     (void)err;
+    attempt_row_begin_pulse(a->row);
     apply(a, ATTEMPT_EV_STARTED);
     return true;
 }
@@ -200,6 +202,28 @@ static bool on_told(const struct arrival *a, struct err *err)
 static bool on_mount(const struct arrival *a, struct err *err)
 {
     return on_note(a, err) && on_told(a, err);
+}
+
+/* How the agent stands now, on top of what its earlier starts came to; each piece of news is a row of the log. */
+static bool on_pulse(const struct arrival *a, struct err *err)
+{
+    size_t i;
+    json_t *item;
+    const json_t *news = jx_arr(a->record, "news");
+    if (!attempt_row_set_pulse(a->row, jx_obj(a->record, "pulse")))
+        return true;
+    json_array_foreach(news, i, item)
+    {
+        AUTO_JSON json_t *body = json_deep_copy(item);
+        jx_set_str(body, "attempt", a->row->id);
+        if (!ledger_tell(a->db, a->row->id, "agent", body, a->at_ms, err))
+            return false;
+    }
+    if (news && !a->m->news)
+        a->m->news = json_array();
+    if (news)
+        json_array_extend(a->m->news, (json_t *)(uintptr_t)news);
+    return true;
 }
 
 /* Why a keeper ended an attempt by itself, for people. NULL: it did not. */
@@ -243,7 +267,7 @@ static const struct kind {
     {"decided", on_decided},   {"consumed", on_consumed}, {"expired", on_expired},
     {"orphaned", on_orphaned}, {"exited", on_exited},     {"note", on_note},
     {"net", on_told},          {"execs", on_told},        {"overdue", on_overdue},
-    {"mount", on_mount},
+    {"mount", on_mount},       {"pulse", on_pulse},
 };
 
 bool merge_record(struct merge *m, struct db *db, struct attempt_row *row, const json_t *record,

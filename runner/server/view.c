@@ -37,6 +37,16 @@ static void set_stored(json_t *object, const char *key, const char *text)
     jx_set(object, key, value);
 }
 
+/* The same, null where there is none. */
+static void set_pulse(json_t *object, const char *text)
+{
+    struct err ignored = ERR_INIT;
+    json_t *value;
+    if (!text || !jx_parse(&value, text, strlen(text), &ignored))
+        value = json_null();
+    jx_set(object, "pulse", value);
+}
+
 static void add_identity(json_t *a, const struct attempt_row *row, enum view_form form)
 {
     jx_set_str(a, "id", row->id);
@@ -76,6 +86,7 @@ static void add_course(json_t *a, const struct server *s, const struct attempt_r
     jx_set(a, "exit_status", row->exit_status < 0 ? json_null() : json_integer(row->exit_status));
     jx_set_str(a, "last_line", line);
     jx_set_str(a, "error", row->error);
+    set_pulse(a, row->pulse);
     jx_set_str(a, "note", row->note);
     jx_set_int(a, "commits", row->commits);
     jx_set_int(a, "files", row->files);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runner/agents/pulse.h"
 #include "runner/base/mem.h"
 #include "runner/store/comment_row.h"
 
@@ -13,6 +14,7 @@ void attempt_row_release(struct attempt_row *row)
         row->engine, row->tree,   row->tip,       row->note,   row->engine_why,  row->snapshot,
         row->review, row->layers, row->last_line, row->error,  row->merged_into, row->merged_commit,
         row->repo,   row->base,   row->base_ref,  row->ladder, row->into, row->common,
+        row->pulse,  row->pulse_before,
     };
     for (size_t i = 0; i < ARRAY_LEN(owned); i++)
         free(owned[i]);
@@ -24,6 +26,26 @@ void attempt_row_set(char **member, const char *value)
     char *copy = value ? xstrdup(value) : NULL;
     free(*member);
     *member = copy;
+}
+
+void attempt_row_begin_pulse(struct attempt_row *row)
+{
+    attempt_row_set(&row->pulse_before, row->pulse);
+}
+
+bool attempt_row_set_pulse(struct attempt_row *row, const json_t *pulse)
+{
+    struct err ignored = ERR_INIT;
+    AUTO_JSON json_t *before = NULL;
+    AUTO_BUF struct buf text = BUF_INIT;
+    if (!jx_obj(pulse, "tokens"))
+        return false;
+    if (row->pulse_before && !jx_parse(&before, row->pulse_before, strlen(row->pulse_before), &ignored))
+        before = NULL;
+    AUTO_JSON json_t *sum = pulse_json_sum(before, pulse);
+    jx_dump(&text, sum);
+    attempt_row_set(&row->pulse, text.ptr);
+    return true;
 }
 
 /* The text of a spec without what is stored beside it. */
@@ -112,6 +134,8 @@ static void read_course(struct attempt_row *row, struct db_stmt *s)
     row->into = column_text(s, 36);
     row->is_base_wip = db_col_int(s, 37) != 0;
     row->common = column_text(s, 38);
+    row->pulse = column_text(s, 39);
+    row->pulse_before = column_text(s, 40);
 }
 
 bool attempt_row_get(struct attempt_row *ret, struct db *db, const char *id, struct err *err)
@@ -126,7 +150,8 @@ bool attempt_row_get(struct attempt_row *ret, struct db *db, const char *id, str
             " keeper_pid, keeper_ticks, keeper_boot, spool_seq, merged_into, merged_commit,"
             " path, base, base_ref,"
             " coalesce((SELECT rung.ladder FROM rung WHERE rung.attempt = a.id), r.ladder),"
-            " json_extract(a.spec, '$.into'), coalesce(json_extract(a.spec, '$.base_wip'), 0), r.repo"
+            " json_extract(a.spec, '$.into'), coalesce(json_extract(a.spec, '$.base_wip'), 0), r.repo,"
+            " pulse, pulse_before"
             " FROM attempt a JOIN run r ON r.id = a.run WHERE a.id = ?",
             err))
         return false;
@@ -230,6 +255,8 @@ static void bind_course(struct db_stmt *s, const struct attempt_row *row)
     db_bind_int(s, 22, row->spool_seq);
     db_bind_text(s, 23, row->merged_into);
     db_bind_text(s, 24, row->merged_commit);
+    db_bind_text(s, 25, row->pulse);
+    db_bind_text(s, 26, row->pulse_before);
 }
 
 bool attempt_row_save(struct db *db, const struct attempt_row *row, struct err *err)
@@ -241,7 +268,7 @@ bool attempt_row_save(struct db *db, const struct attempt_row *row, struct err *
                  " note = ?11, review = ?12, layers = ?13, last_line = ?14, exit_status = ?15,"
                  " error = ?16, started_ms = ?17, ended_ms = ?18, keeper_pid = ?19,"
                  " keeper_ticks = ?20, keeper_boot = ?21, spool_seq = ?22, merged_into = ?23,"
-                 " merged_commit = ?24 WHERE id = ?25",
+                 " merged_commit = ?24, pulse = ?25, pulse_before = ?26 WHERE id = ?27",
                  err))
         return false;
     db_bind_text(s, 1, attempt_state_name(row->state));
@@ -258,7 +285,7 @@ bool attempt_row_save(struct db *db, const struct attempt_row *row, struct err *
     db_bind_text(s, 12, row->review);
     db_bind_text(s, 13, row->layers);
     bind_course(s, row);
-    db_bind_text(s, 25, row->id);
+    db_bind_text(s, 27, row->id);
     if (!db_run(s, err))
         return false;
     return db_changes(db) == 1 || err_set(err, ERR_NOT_FOUND, "there is no attempt %s", row->id);

@@ -32,6 +32,8 @@ struct attempt_row {
     char *note;
     char *review, *layers; /* JSON texts or NULL */
     char *last_line;
+    char *pulse;                  /* JSON text of runner/agents/pulse.h over all starts, NULL: nothing was told */
+    char *pulse_before;           /* the same of the starts before this one */
     int64_t exit_status; /* -1: none */
     char *error;
     int64_t started_ms, ended_ms; /* 0: not yet */
@@ -48,6 +50,11 @@ void attempt_row_release(struct attempt_row *row);
 
 /* Replace an owned string (copies value, NULL clears). */
 void attempt_row_set(char **member, const char *value);
+
+/* The agent starts: what was told of it so far is of earlier starts. */
+void attempt_row_begin_pulse(struct attempt_row *row);
+/* What this start came to, as pulse_json() gives it. False: it is no such object. */
+bool attempt_row_set_pulse(struct attempt_row *row, const json_t *pulse);
 
 /* Insert a queued attempt of its spec. */
 bool attempt_row_insert(struct db *db, const struct attempt_spec *spec, const char *title,

@@ -74,11 +74,15 @@ static const char runner_schema_rungs[] = "CREATE TABLE rung ("
                                           "  ladder TEXT NOT NULL"
                                           ") STRICT;";
 
+/* What an agent tells of itself (runner/agents/pulse.h). */
+static const char runner_schema_pulse[] = "ALTER TABLE attempt ADD COLUMN pulse TEXT;"
+                                          "ALTER TABLE attempt ADD COLUMN pulse_before TEXT;";
+
 bool store_open(struct db **ret, const char *path, struct err *err)
 {
     const char *const steps[] = {ledger_schema, runner_schema, ledger_schema_origins,
                                  runner_schema_rungs, broker_schema,
-                                 comment_schema, ledger_schema_told};
+                                 comment_schema, ledger_schema_told, runner_schema_pulse};
     AUTO_DB struct db *db = NULL;
     if (!db_open(&db, path, DB_READ_WRITE, err) || !db_migrate(db, steps, ARRAY_LEN(steps), err))
         return false;

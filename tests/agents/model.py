@@ -8,6 +8,9 @@ Prints `port N` once it listens. SCRIPT maps a conversation's name to its turns;
 
     {"main": [{"calls": [{"name": "Bash", "input": {"command": "make"}}]}, {"text": "done"}]}
 
+A turn may have `usage` ({"in", "cached", "out"}, tokens) and `fail`, a list: its first requests are answered with these instead,
+each {"status", "retry_after"?, "headers"?, "message"?}.
+
 `{{CWD}}` in a script becomes the folder that the agent told of itself, `{{RESULT:key}}` the member `key` of the last
 tool result that has one. Each request is a line of LOG: conversation, turn, tool results as the agent sent them,
 tools offered, and the reply.
@@ -24,6 +27,7 @@ import wire
 SCRIPT = json.load(open(sys.argv[1]))
 LOG = open(sys.argv[2], "a", buffering=1)
 LOCK = threading.Lock()
+FAILED = {} # (conversation, turn) -> how many of its failures were given
 
 
 def working_folder(raw):
@@ -44,12 +48,17 @@ def reply_for(protocol, body, raw, key):
     named = re.search(r"@@(\w+)@@", "\n".join(users))
     name = named.group(1) if named else None
     turns = SCRIPT.get(name, [])
-    if not tools and protocol is not wire.Responses: # some ask for a title, and offer no tools; Codex tells tools in words
+    # Some ask for a title, and offer no tools; Codex tells tools in words.
+    if not tools and (protocol is not wire.Responses or "title for this conversation" in raw):
         turns = [{"text": "A title"}]
     step = turns[turn] if turn < len(turns) else {"text": "nothing more to do"}
     text = json.dumps(step).replace("{{CWD}}", working_folder(raw))
     step = json.loads(re.sub(r"\{\{RESULT:(\w+)\}\}", lambda m: of_results(results, m.group(1)), text))
     with LOCK:
+        given = FAILED.get((name, turn), 0)
+        if given < len(step.get("fail", [])):
+            FAILED[name, turn] = given + 1
+            step = {"failure": step["fail"][given]}
         LOG.write(json.dumps({"conversation": name, "turn": turn, "results": results, "reply": step,
                               "model": body.get("model"), "key": key, "users": [u[:300] for u in users[:4]],
                               "tools": tools}) + "\n")
@@ -66,6 +75,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def fail(self, protocol, failure):
+        status = failure["status"]
+        data = json.dumps(protocol.error(status, failure.get("message", "failure %d" % status))).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        if "retry_after" in failure:
+            self.send_header("retry-after", str(failure["retry_after"]))
+        for name, value in failure.get("headers", {}).items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
 
@@ -87,6 +109,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         key = self.headers.get("x-api-key") or self.headers.get("x-goog-api-key") or self.headers.get("authorization")
         step = reply_for(protocol, body, raw, key)
+        if "failure" in step:
+            self.fail(protocol, step["failure"])
+            return
         if not is_stream:
             self.answer("application/json", json.dumps(protocol.whole(body, step)).encode())
             return

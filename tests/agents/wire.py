@@ -3,7 +3,8 @@ Completions, Google's generateContent.
 
 A protocol is a class with three functions. `digest(body)` gives the conversation as (marker texts, turn, results, tools); a
 result is {"id", "is_error", "text"} as the agent sent it. `stream(body, step)` gives the events of an answer as (name, data);
-`whole(body, step)` the same as one object. A step is {"text": ..., "calls": [{"name", "input", "ns"?, "custom"?}]}.
+`whole(body, step)` the same as one object. A step is {"text": ..., "calls": [{"name", "input", "ns"?, "custom"?}], "usage"?}.
+`error(status, message)` is the body of a failure.
 """
 import json
 
@@ -12,6 +13,12 @@ SEQUENCE = iter(range(1, 1 << 30))
 
 def new_id(kind):
     return "%s_%06d" % (kind, next(SEQUENCE))
+
+
+def usage_of(step):
+    """Tokens of a step: those that were not cached, those that were, those that came out."""
+    told = step.get("usage", {})
+    return told.get("in", 100), told.get("cached", 0), told.get("out", 20)
 
 
 def text_of(content):
@@ -48,20 +55,26 @@ class Anthropic:
                           for call in step.get("calls", [])]
 
     @staticmethod
-    def _message(body):
+    def _message(body, step):
+        fresh, cached, out = usage_of(step)
         return {"id": new_id("msg"), "type": "message", "role": "assistant", "model": body.get("model"),
                 "content": [], "stop_reason": None, "stop_sequence": None,
-                "usage": {"input_tokens": 100, "output_tokens": 20, "cache_creation_input_tokens": 0,
-                          "cache_read_input_tokens": 0}}
+                "usage": {"input_tokens": fresh, "output_tokens": out, "cache_creation_input_tokens": 0,
+                          "cache_read_input_tokens": cached}}
+
+    @staticmethod
+    def error(status, message):
+        kinds = {429: "rate_limit_error", 529: "overloaded_error", 401: "authentication_error"}
+        return {"type": "error", "error": {"type": kinds.get(status, "api_error"), "message": message}}
 
     @staticmethod
     def whole(body, step):
-        return dict(Anthropic._message(body), content=Anthropic._content(step),
+        return dict(Anthropic._message(body, step), content=Anthropic._content(step),
                     stop_reason="tool_use" if step.get("calls") else "end_turn")
 
     @staticmethod
     def stream(body, step):
-        message = Anthropic._message(body)
+        message = Anthropic._message(body, step)
         events = [{"type": "message_start", "message": message}]
         for index, block in enumerate(Anthropic._content(step)):
             empty, delta = (dict(block, text=""), {"type": "text_delta", "text": block["text"]}) \
@@ -72,7 +85,7 @@ class Anthropic:
                        {"type": "content_block_stop", "index": index}]
         stop = "tool_use" if step.get("calls") else "end_turn"
         events += [{"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None},
-                    "usage": {"output_tokens": 20}}, {"type": "message_stop"}]
+                    "usage": {"output_tokens": usage_of(step)[2]}}, {"type": "message_stop"}]
         return [(e["type"], e) for e in events]
 
 
@@ -117,11 +130,16 @@ class Responses:
         return items
 
     @staticmethod
+    def error(status, message):
+        return {"error": {"message": message, "type": "rate_limit_exceeded" if status == 429 else "server_error", "code": None}}
+
+    @staticmethod
     def whole(body, step):
+        fresh, cached, out = usage_of(step)
         return {"id": new_id("resp"), "object": "response", "created_at": 1, "model": body.get("model"),
                 "status": "completed", "output": Responses._items(step),
-                "usage": {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 20,
-                          "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 120}}
+                "usage": {"input_tokens": fresh + cached, "input_tokens_details": {"cached_tokens": cached}, "output_tokens": out,
+                          "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": fresh + cached + out}}
 
     @staticmethod
     def stream(body, step):
@@ -158,7 +176,13 @@ class Chat:
                  "function": {"name": call["name"], "arguments": json.dumps(call["input"])}}
                 for n, call in enumerate(step.get("calls", []))]
 
-    USAGE = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+    error = Responses.error
+
+    @staticmethod
+    def _usage(step):
+        fresh, cached, out = usage_of(step)
+        return {"prompt_tokens": fresh + cached, "completion_tokens": out, "total_tokens": fresh + cached + out,
+                "prompt_tokens_details": {"cached_tokens": cached}}
 
     @staticmethod
     def whole(body, step):
@@ -168,7 +192,7 @@ class Chat:
             message["tool_calls"] = calls
         return {"id": new_id("cc"), "object": "chat.completion", "created": 1, "model": body.get("model"),
                 "choices": [{"index": 0, "finish_reason": "tool_calls" if calls else "stop", "message": message}],
-                "usage": Chat.USAGE}
+                "usage": Chat._usage(step)}
 
     @staticmethod
     def stream(body, step):
@@ -179,7 +203,7 @@ class Chat:
                                "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}, **more)
         chunks = [chunk({"role": "assistant", "content": step.get("text") or ""})]
         chunks += [chunk({"tool_calls": [call]}) for call in calls]
-        chunks.append(chunk({}, "tool_calls" if calls else "stop", usage=Chat.USAGE))
+        chunks.append(chunk({}, "tool_calls" if calls else "stop", usage=Chat._usage(step)))
         return chunks + [(None, "[DONE]")]
 
 
@@ -202,7 +226,13 @@ class Gemini:
         return users, turn, results, tools
 
     @staticmethod
+    def error(status, message):
+        names = {429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
+        return {"error": {"code": status, "message": message, "status": names.get(status, "INTERNAL")}}
+
+    @staticmethod
     def whole(body, step):
+        fresh, cached, out = usage_of(step)
         parts = [{"text": step["text"]}] if step.get("text") else []
         parts += [{"functionCall": {"id": new_id("fc"), "name": call["name"], "args": call["input"]}}
                   for call in step.get("calls", [])]
@@ -211,7 +241,8 @@ class Gemini:
             parts = [{"text": json.dumps({"reasoning": "none", "model_choice": "flash", "complexity_score": 1,
                                           "complexity_reasoning": "none"})}]
         return {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
-                "usageMetadata": {"promptTokenCount": 100, "candidatesTokenCount": 20, "totalTokenCount": 120},
+                "usageMetadata": {"promptTokenCount": fresh + cached, "cachedContentTokenCount": cached,
+                                  "candidatesTokenCount": out, "totalTokenCount": fresh + cached + out},
                 "modelVersion": "test"}
 
     @staticmethod

@@ -1,0 +1,55 @@
+/*
+ * keep_pulse: how the agent stands (runner/agents/pulse.h), as records: at once when it changed, then at most one a second.
+ */
+#include "runner/base/clock.h"
+#include "runner/base/jx.h"
+#include "runner/keep/keep.h"
+
+enum { PULSE_EVERY_MS = 1000 };
+
+static void keep_pulse_record(struct keep *k)
+{
+    struct err err = ERR_INIT;
+    json_t *body = json_object();
+    jx_set(body, "pulse", pulse_json(&k->pulse));
+    json_t *news = pulse_take_news(&k->pulse);
+    if (news)
+        jx_set(body, "news", news);
+    /* Numbers are whole each time: what a full disk did not take comes with the next. */
+    k->pulse_is_dirty = !records_add(&k->records, "pulse", body, &err);
+}
+
+static void keep_on_pulse_pause(uv_timer_t *timer);
+
+static void keep_pulse_tell(struct keep *k)
+{
+    keep_pulse_record(k);
+    uv_timer_start(&k->pulse_pause, keep_on_pulse_pause, PULSE_EVERY_MS, 0);
+}
+
+static void keep_on_pulse_pause(uv_timer_t *timer)
+{
+    struct keep *k = timer->data;
+    if (k->pulse_is_dirty)
+        keep_pulse_tell(k);
+}
+
+void keep_pulse_line(void *arg, bool is_aside, const char *line, size_t len)
+{
+    struct keep *k = arg;
+    int64_t now_ms = clock_unix_ms();
+    bool has_changed = is_aside ? pulse_error_line(&k->pulse, k->config.output, line, len, now_ms)
+                                : pulse_line(&k->pulse, k->config.output, line, len, now_ms);
+    if (!has_changed)
+        return;
+    k->pulse_is_dirty = true;
+    if (!uv_is_active((const uv_handle_t *)&k->pulse_pause))
+        keep_pulse_tell(k);
+}
+
+void keep_pulse_flush(struct keep *k)
+{
+    uv_timer_stop(&k->pulse_pause);
+    if (k->pulse_is_dirty)
+        keep_pulse_record(k);
+}

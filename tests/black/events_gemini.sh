@@ -1,0 +1,4 @@
+#!/bin/sh
+# See ../agents/events.sh.
+agent=gemini
+. "$(dirname "$0")/../agents/events.sh"
