@@ -72,12 +72,6 @@ void provider_variables(struct strv *out, const struct provider *all, size_t n)
     }
 }
 
-static const char *setting(const struct config *config, const struct agent *agent, const char *what)
-{
-    AUTO_FREE char *key = xasprintf("agent.%s.%s", agent->name, what);
-    return config_str(config, key, NULL);
-}
-
 /* What is known of a variable of this name, and nothing of its provider's other ones. */
 static struct provider known_one(const char *variable)
 {
@@ -96,13 +90,19 @@ static struct provider known_one(const char *variable)
     return one;
 }
 
-/* The configuration has the last word on a single one. */
-static bool add_configured(struct provider *ret, const char *variable, const struct agent *agent,
-                           const struct config *config, struct err *err)
+static bool is_variable(const char *name)
 {
-    const char *url = setting(config, agent, "keyurl"), *url_env = setting(config, agent, "keyurlenv"),
-               *header = setting(config, agent, "keyheader");
+    return name[0] && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(name);
+}
+
+/* What is said of a single one has the last word. */
+static bool add_own(struct provider *ret, const char *name, const char *variable, const char *url, const char *url_env,
+                    const char *header, struct err *err)
+{
     struct provider one = known_one(variable);
+    if (!is_variable(variable) || (url_env && !is_variable(url_env)))
+        return err_set(err, ERR_USAGE, "'%.64s' cannot be a variable; agent.%s.keyEnv (--key) names the one that holds the key",
+                       is_variable(variable) ? url_env : variable, name);
     if (header || !one.keys[0].variable) {
         memset(one.keys, 0, sizeof(one.keys));
         one.keys[0] = (struct provider_key){variable, header ? header : BEARER};
@@ -111,40 +111,43 @@ static bool add_configured(struct provider *ret, const char *variable, const str
     one.url_env = url_env ? url_env : one.url_env;
     if (!one.url || !one.url_env)
         return err_set(err, ERR_USAGE,
-                       "where the key in %s is for is not known: set agent.%s.keyUrl (https://...) and agent.%s.keyUrlEnv (the "
-                       "variable that tells %s to ask elsewhere)",
-                       variable, agent->name, agent->name, agent->name);
+                       "what the key in %s is for is not known: say where requests go (agent.%s.keyUrl, --key-url https://...) and "
+                       "by which variable '%s' is told to send them elsewhere (agent.%s.keyUrlEnv, --key-url-env)",
+                       variable, name, name, name);
     if (strncmp(one.url, "https://", strlen("https://")) != 0)
-        return err_set(err, ERR_USAGE, "agent.%s.keyUrl must begin with https://, so that a key is shown to its own server alone",
-                       agent->name);
+        return err_set(err, ERR_USAGE, "agent.%s.keyUrl must begin with https://, so that no other server can be shown the key",
+                       name);
     *ret = one;
     return true;
 }
 
-static bool has_details(const struct config *config, const struct agent *agent)
+bool provider_own(struct provider *out, size_t *ret_n, const char *name, const char *const *variables, size_t n,
+                  const char *url, const char *url_env, const char *header, struct err *err)
 {
-    return setting(config, agent, "keyurl") || setting(config, agent, "keyurlenv") || setting(config, agent, "keyheader");
+    if (n > PROVIDERS_MAX)
+        return err_set(err, ERR_LIMIT, "agent.%s.keyEnv (--key) names more than %d variables", name, PROVIDERS_MAX);
+    if (n != 1 && (url || url_env || header))
+        return err_set(err, ERR_USAGE, "agent.%s.keyUrl, keyUrlEnv and keyHeader are about one key; keyEnv (--key) names %zu", name, n);
+    for (size_t i = 0; i < n; i++)
+        if (!add_own(&out[i], name, variables[i], url, url_env, header, err))
+            return false;
+    *ret_n = n;
+    return true;
 }
 
-static bool of_own(struct provider *out, size_t *ret_n, const struct agent *agent, const struct config *config,
-                   struct err *err)
+static const char *setting(const struct config *config, const char *name, const char *what)
 {
-    AUTO_FREE char *key = xasprintf("agent.%s.keyenv", agent->name);
-    AUTO_STRV struct strv variables = STRV_INIT;
-    config_list(&variables, config, key);
-    if (variables.n > PROVIDERS_MAX)
-        return err_set(err, ERR_LIMIT, "agent.%s.keyEnv names more than %d variables", agent->name, PROVIDERS_MAX);
-    if (variables.n != 1 && has_details(config, agent))
-        return err_set(err, ERR_USAGE,
-                       "agent.%s.keyUrl, keyUrlEnv and keyHeader are about one key; agent.%s.keyEnv names %zu", agent->name,
-                       agent->name, variables.n);
-    for (size_t i = 0; i < variables.n; i++) { /* what is kept of one of several is the table's own text */
-        const char *variable = variables.n == 1 ? config_str(config, key, "") : variables.v[i];
-        if (!add_configured(&out[i], variable, agent, config, err))
-            return false;
-    }
-    *ret_n = variables.n;
-    return true;
+    AUTO_FREE char *key = xasprintf("agent.%s.%s", name, what);
+    return config_str(config, key, NULL);
+}
+
+static bool of_settings(struct provider *out, size_t *ret_n, const char *name, const struct config *config, struct err *err)
+{
+    AUTO_FREE char *key = xasprintf("agent.%s.keyenv", name);
+    const char *variables[PROVIDERS_MAX];
+    size_t n = config_values(variables, PROVIDERS_MAX, config, key);
+    return provider_own(out, ret_n, name, variables, n, setting(config, name, "keyurl"), setting(config, name, "keyurlenv"),
+                        setting(config, name, "keyheader"), err);
 }
 
 bool agent_providers(struct provider *out, size_t *ret_n, const struct agent *agent, const struct config *config,
@@ -152,7 +155,7 @@ bool agent_providers(struct provider *out, size_t *ret_n, const struct agent *ag
 {
     size_t n = 0;
     if (!agent_find(agent->name))
-        return of_own(out, ret_n, agent, config, err);
+        return of_settings(out, ret_n, agent->name, config, err);
     for (; agent->providers && agent->providers[n]; n++)
         out[n] = *agent->providers[n];
     *ret_n = n;

@@ -39,6 +39,9 @@ extern const struct provider provider_anthropic, provider_openai, provider_googl
  */
 bool agent_providers(struct provider *out, size_t *ret_n, const struct agent *agent, const struct config *config,
                      struct err *err) WARN_UNUSED;
+/* The same of an agent of the person's own by what its settings say; NULL: nothing. */
+bool provider_own(struct provider *out, size_t *ret_n, const char *name, const char *const *variables, size_t n,
+                  const char *url, const char *url_env, const char *header, struct err *err) WARN_UNUSED;
 /* Whether p has a key of this name. */
 bool provider_has(const struct provider *p, const char *variable);
 /* Append every variable that is a key or the url_env of one of them. */

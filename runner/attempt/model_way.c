@@ -233,7 +233,8 @@ bool model_ways_take(struct model_ways *ret, json_t **ret_keys, struct strv *env
 
 /* ---- for people ---- */
 
-static void add_line(struct buf *out, const struct provider *p, const struct strv *env, bool is_relay)
+static void add_line(struct buf *out, const struct provider *p, const struct strv *env, const struct agent *agent,
+                     bool is_relay)
 {
     struct model_way way = {0};
     const char *path;
@@ -244,11 +245,23 @@ static void add_line(struct buf *out, const struct provider *p, const struct str
         if (value && value[0] && !is_again)
             buf_addf(out, "%s%s", n++ ? ", " : "", p->keys[i].variable);
     }
-    if (is_relay && url_split_https(&way.host, &way.port, &path, url_of(p, env)))
+    bool is_https = url_split_https(&way.host, &way.port, &path, url_of(p, env));
+    if (is_relay)
         buf_addf(out, " stays outside of the box; a relay shows it to %s alone", way.host);
+    else if (is_https)
+        buf_addf(out, " is passed into the box (agent.%s.key is 'inside')", agent->name);
     else
-        buf_adds(out, " is passed into the box");
+        buf_addf(out, " is passed into the box (%s does not begin with https://)", p->url_env);
     release(&way);
+}
+
+static bool is_reached_by_tls(const struct provider *p, const struct strv *env)
+{
+    struct model_way way = {0};
+    const char *path;
+    bool ok = url_split_https(&way.host, &way.port, &path, url_of(p, env));
+    release(&way);
+    return ok;
 }
 
 static void add_none(struct buf *out, const struct provider *all, size_t n, const struct agent *agent)
@@ -259,7 +272,7 @@ static void add_none(struct buf *out, const struct provider *all, size_t n, cons
             if (!strv_has(&names, all[i].keys[k].variable))
                 strv_push(&names, all[i].keys[k].variable);
     if (names.n == 0) {
-        buf_adds(out, "none is known");
+        buf_adds(out, agent->program && !agent_find(agent->name) ? "none is known (headgate agent add --key)" : "none is known");
         return;
     }
     buf_adds(out, "none is set (");
@@ -280,9 +293,9 @@ bool model_ways_describe(enum key_keeping *ret, struct buf *out, const struct st
     for (size_t i = 0; i < n; i++) {
         if (!has_key(&all[i], env))
             continue;
-        bool is_relay = !inside && strncmp(url_of(&all[i], env), "https://", strlen("https://")) == 0;
+        bool is_relay = !inside && is_reached_by_tls(&all[i], env);
         *ret = !is_relay ? KEY_PASSED : *ret == KEY_NONE ? KEY_RELAY : *ret;
-        add_line(out, &all[i], env, is_relay);
+        add_line(out, &all[i], env, agent, is_relay);
     }
     if (*ret == KEY_NONE)
         add_none(out, all, n, agent);

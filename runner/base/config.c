@@ -298,6 +298,15 @@ int64_t config_int(const struct config *c, const char *key, int64_t fallback)
     return text && parse_int(&value, text) ? value : fallback;
 }
 
+size_t config_values(const char **out, size_t max, const struct config *c, const char *key)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (strcmp(c->entries[i].key, key) == 0 && n++ < max)
+            out[n - 1] = c->entries[i].value;
+    return n;
+}
+
 void config_list(struct strv *out, const struct config *c, const char *key)
 {
     for (size_t i = 0; i < c->n; i++)

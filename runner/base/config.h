@@ -31,6 +31,8 @@ const char *config_str(const struct config *c, const char *key, const char *fall
 bool config_bool(const struct config *c, const char *key, bool fallback);
 /* With git's suffixes k, m, g. */
 int64_t config_int(const struct config *c, const char *key, int64_t fallback);
+/* The values of a list key, borrowed, at most max; returns how many there are. */
+size_t config_values(const char **out, size_t max, const struct config *c, const char *key);
 void config_list(struct strv *out, const struct config *c, const char *key);
 /* Call visit for every entry in order. */
 void config_each(const struct config *c,

@@ -4,15 +4,17 @@
 #include <unistd.h>
 
 #include "runner/agents/checked.h"
+#include "runner/attempt/model_way.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/base/paths.h"
 #include "runner/base/text.h"
 #include "runner/cmd/canary.h"
 #include "runner/cmd/cmd.h"
+#include "runner/cmd/key_command.h"
 #include "runner/cmd/out.h"
 
-enum { VERSION_TIMEOUT_MS = 30 * 1000, VERSION_BYTES = 64 * 1024, GIT_TIMEOUT_MS = 30 * 1000 };
+enum { VERSION_TIMEOUT_MS = 30 * 1000, VERSION_BYTES = 64 * 1024 };
 
 /* The configuration, for those who need no state. */
 static bool load(struct config **ret, struct paths *paths, struct err *err)
@@ -21,8 +23,35 @@ static bool load(struct config **ret, struct paths *paths, struct err *err)
     return config_load(ret, paths, err);
 }
 
-static json_t *row_of(const struct agent *agent, const struct strv *env)
+/* How the key of its model gets there: a word for lists, a sentence for people. */
+static bool describe_key(json_t *row, const struct agent *agent, const struct strv *env, const struct config *config,
+                         struct err *err)
 {
+    static const char *const words[] = {[KEY_NONE] = "none", [KEY_RELAY] = "relay", [KEY_PASSED] = "passed in"};
+    struct provider all[PROVIDERS_MAX];
+    size_t n;
+    const char *asked;
+    enum key_keeping keeping;
+    AUTO_STRV struct strv today = STRV_INIT;
+    AUTO_BUF struct buf text = BUF_INIT;
+    strv_push_all(&today, strv_array(env));
+    if (!agent_providers(all, &n, agent, config, err) ||
+        !key_command_variable(&asked, env, agent, all, n, config, err))
+        return false;
+    if (asked)
+        strv_env_set(&today, asked, "asked for when a run starts");
+    if (!model_ways_describe(&keeping, &text, &today, agent, config, err))
+        return false;
+    if (asked)
+        buf_addf(&text, " (%s is what agent.%s.keyCommand prints)", asked, agent->name);
+    jx_set_str(row, "key", words[keeping]);
+    jx_set_str(row, "key_text", text.ptr);
+    return true;
+}
+
+static json_t *row_of(const struct agent *agent, const struct strv *env, const struct config *config)
+{
+    struct err err = ERR_INIT;
     AUTO_FREE char *path = agent->program ? agent_program_path(agent, env) : NULL;
     json_t *row = json_object();
     jx_set_str(row, "name", agent->name);
@@ -31,6 +60,10 @@ static json_t *row_of(const struct agent *agent, const struct strv *env)
     jx_set_str(row, "path", path);
     jx_set_str(row, "gated", agent->gated);
     jx_set_str(row, "gaps", agent->gaps);
+    if (!describe_key(row, agent, env, config, &err)) {
+        jx_set_str(row, "key", "wrong setting");
+        jx_set_str(row, "key_text", err.text);
+    }
     return row;
 }
 
@@ -43,7 +76,7 @@ struct own_rows {
 static void add_own(const struct agent *agent, void *arg)
 {
     struct own_rows *own = arg;
-    json_array_append_new(own->rows, row_of(agent, own->env));
+    json_array_append_new(own->rows, row_of(agent, own->env, own->config));
 }
 
 static json_t *agent_rows(const struct strv *env, const struct config *config)
@@ -52,15 +85,15 @@ static json_t *agent_rows(const struct strv *env, const struct config *config)
     struct own_rows own = {.rows = rows, .env = env, .config = config};
     for (size_t i = 0; agents[i]; i++)
         if (agents[i]->program)
-            json_array_append_new(rows, row_of(agents[i], env));
+            json_array_append_new(rows, row_of(agents[i], env, config));
     agent_each_own(config, add_own, &own);
-    json_array_append_new(rows, row_of(agent_find("command"), env));
+    json_array_append_new(rows, row_of(agent_find("command"), env, config));
     return rows;
 }
 
 static bool ls(char **argv, struct err *err)
 {
-    static const char *const headers[] = {"NAME", "AGENT", "TESTED", "PROGRAM"};
+    static const char *const headers[] = {"NAME", "AGENT", "TESTED", "KEY", "PROGRAM"};
     bool json = false;
     const struct opt table[] = {
         {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
@@ -88,6 +121,7 @@ static bool ls(char **argv, struct err *err)
         print_table_cell(&t, PRINT_BOLD, jx_str(row, "name", ""));
         print_table_cell(&t, PRINT_PLAIN, jx_str(row, "title", ""));
         print_table_cell(&t, PRINT_PLAIN, jx_str(row, "tested", ""));
+        print_table_cell(&t, PRINT_PLAIN, jx_str(row, "key", ""));
         print_table_cell(&t, PRINT_PLAIN,
                          jx_str(row, "path", is_command ? "any, behind --" : "not installed"));
     }
@@ -122,7 +156,7 @@ static bool version_of(struct buf *out, const char *path, struct err *err)
     return true;
 }
 
-static void describe(struct buf *out, const struct agent *agent, const char *path, const char *version)
+static void describe(struct buf *out, const struct agent *agent, const char *path, const char *version, const json_t *row)
 {
     bool is_tested = agent->tested && strstr(version, agent->tested);
     buf_addf(out, "%s: %s, %s\n  program:     %s\n  version:     %s", agent->name, agent->title, "installed", path,
@@ -134,7 +168,7 @@ static void describe(struct buf *out, const struct agent *agent, const char *pat
                  " (tested was %s: its hooks may differ; try a harmless prompt with --ladder confirm first, or "
                  "--exec match)",
                  agent->tested);
-    buf_addf(out, "\n  gated:       %s\n", agent->gated);
+    buf_addf(out, "\n  gated:       %s\n  key:         %s\n", agent->gated, jx_str(row, "key_text", ""));
     if (agent->gaps)
         buf_addf(out, "  not covered: %s\n", agent->gaps);
 }
@@ -181,14 +215,14 @@ static bool check(char **argv, struct err *err)
         return false;
     if (with_canary && !pass_canary(agent, path, err))
         return false;
+    AUTO_JSON json_t *row = row_of(agent, &env, config);
     if (json) {
-        AUTO_JSON json_t *row = row_of(agent, &env);
         jx_set_str(row, "version", version.ptr);
         jx_set_bool(row, "canary", with_canary);
         jx_set_bool(row, "is_tested", agent->tested && strstr(version.ptr, agent->tested));
         return out_json(row, err);
     }
-    describe(&text, agent, path, version.ptr);
+    describe(&text, agent, path, version.ptr, row);
     if (with_canary)
         buf_adds(&text, "  canary:      a call was denied, did not run, and the model was told why\n");
     return out_buf(&text, err);
@@ -199,102 +233,6 @@ int cmd_agent_check(int argc, char **argv)
     (void)argc;
     struct err err = ERR_INIT;
     return cmd_exit(check(argv, &err), &err);
-}
-
-/* ---- the person's own ---- */
-
-/* `git config --file FILE WORDS...`: its own lock, its own quoting. */
-static bool git_config(const char *file, const char *const *words, bool may_miss, struct err *err)
-{
-    enum { NO_SUCH_KEY = 5 };
-    AUTO_STRV struct strv argv = STRV_INIT;
-    AUTO_PROC_RESULT struct proc_result result = PROC_RESULT_INIT;
-    strv_push(&argv, "git");
-    strv_push(&argv, "config");
-    strv_push(&argv, "--file");
-    strv_push(&argv, file);
-    for (size_t i = 0; words[i]; i++)
-        strv_push(&argv, words[i]);
-    const struct proc_cmd cmd = {.argv = &argv, .timeout_ms = GIT_TIMEOUT_MS};
-    if (!proc_run(&result, &cmd, err))
-        return err_prefix(err, "git config");
-    if (result.status == 0 || (may_miss && result.status == NO_SUCH_KEY))
-        return true;
-    return err_set(err, ERR_FAILED, "git config could not change %s: %s", file, result.errout.ptr);
-}
-
-/* Replace the list agent.NAME.WHAT. */
-static bool set_words(const char *file, const char *name, const char *what, const struct strv *words, size_t first,
-                      struct err *err)
-{
-    AUTO_FREE char *key = xasprintf("agent.%s.%s", name, what);
-    const char *const drop[] = {"--unset-all", key, NULL};
-    if (!git_config(file, drop, true, err))
-        return false;
-    for (size_t i = first; i < words->n; i++) {
-        const char *const add[] = {"--add", key, words->v[i], NULL};
-        if (!git_config(file, add, false, err))
-            return false;
-    }
-    return true;
-}
-
-static bool check_name(const char *name, struct err *err)
-{
-    if (!agent_name_is_valid(name))
-        return err_set(err, ERR_USAGE, "an agent's name is letters, digits, '-' and '_', at most 64");
-    if (agent_find(name) || strcmp(name, "default") == 0)
-        return err_set(err, ERR_USAGE, "'%s' is built in; choose another name", name);
-    return true;
-}
-
-static bool add(char **argv, struct err *err)
-{
-    bool interactive = false, resume = false;
-    const struct opt table[] = {
-        {'i', "interactive", OPT_FLAG, &interactive, NULL, "these are the words for its own terminal (run -i)", 0, 0},
-        {0, "resume", OPT_FLAG, &resume, NULL, "these are the words to go on where it was", 0, 0},
-    };
-    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
-    AUTO_PATHS struct paths paths = {0};
-    if (!cmd_parse(&args, argv, table, ARRAY_LEN(table), err))
-        return false;
-    if (args.dashdash != 1 || args.operands.n < 2 || (interactive && resume))
-        return cmd_usage(argv[0], "a name is needed, and behind -- a program with its words ({task} in one is the task)", err);
-    const char *name = args.operands.v[0], *program = args.operands.v[1];
-    paths_init_config(&paths);
-    AUTO_FREE char *key = xasprintf("agent.%s.program", name);
-    AUTO_FREE char *folder = fs_dirname(paths.user_config);
-    const char *const set[] = {key, program, NULL};
-    return check_name(name, err) && fs_mkdirs(folder, 0700, err) && git_config(paths.user_config, set, false, err) &&
-           set_words(paths.user_config, name, interactive ? "interactive" : resume ? "resume" : "run", &args.operands, 2,
-                     err);
-}
-
-int cmd_agent_add(int argc, char **argv)
-{
-    (void)argc;
-    struct err err = ERR_INIT;
-    return cmd_exit(add(argv, &err), &err);
-}
-
-static bool rm(char **argv, struct err *err)
-{
-    AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
-    AUTO_PATHS struct paths paths = {0};
-    if (!cmd_parse_n(&args, argv, NULL, 0, 1, 1, err) || !check_name(args.operands.v[0], err))
-        return false;
-    paths_init_config(&paths);
-    AUTO_FREE char *section = xasprintf("agent.%s", args.operands.v[0]);
-    const char *const words[] = {"--remove-section", section, NULL};
-    return git_config(paths.user_config, words, false, err);
-}
-
-int cmd_agent_rm(int argc, char **argv)
-{
-    (void)argc;
-    struct err err = ERR_INIT;
-    return cmd_exit(rm(argv, &err), &err);
 }
 
 /* The same program under the name that people know; in a box it is found as headgate-mcp. */

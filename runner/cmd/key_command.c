@@ -8,45 +8,47 @@
 
 enum { KEY_COMMAND_MS = 120 * 1000, KEY_BYTES = 16 * 1024 };
 
-/* The variable that it is for: as configured, else the agent's first. NULL: its provider has a key
- * already. *ret is borrowed of all and config. */
-static bool choose_variable(const char **ret, const struct strv *env, const struct agent *agent,
-                            const struct provider *all, size_t n, const struct config *config,
-                            struct err *err)
+static const char *command_of(const struct agent *agent, const struct config *config)
+{
+    AUTO_FREE char *key = xasprintf("agent.%s.keycommand", agent->name);
+    return config_str(config, key, NULL);
+}
+
+bool key_command_variable(const char **ret, const struct strv *env, const struct agent *agent,
+                          const struct provider *providers, size_t n, const struct config *config,
+                          struct err *err)
 {
     AUTO_FREE char *key = xasprintf("agent.%s.keyenv", agent->name);
-    const char *name = config_str(config, key, all[0].keys[0].variable);
-    const struct provider *p = all;
-    while (p < all + n && !provider_has(p, name))
+    const struct provider *p = providers, *end = providers + n;
+    *ret = NULL;
+    if (!command_of(agent, config))
+        return true;
+    const char *name = config_str(config, key, n ? p->keys[0].variable : NULL);
+    if (!name)
+        return err_set(err, ERR_USAGE,
+                       "agent.%s.keyCommand prints a key, and no variable for it is known: set "
+                       "agent.%s.keyEnv",
+                       agent->name, agent->name);
+    while (p < end && !provider_has(p, name))
         p++;
-    if (p == all + n)
+    if (p == end)
         return err_set(err, ERR_USAGE, "agent.%s.keyEnv: '%s' is no key of %s", agent->name, name,
                        agent->title);
-    *ret = name;
     for (size_t i = 0; p->keys[i].variable; i++)
         if (strv_env_get(env, p->keys[i].variable))
-            *ret = NULL;
+            return true;
+    *ret = name;
     return true;
 }
 
 bool key_command_run(struct strv *env, const struct agent *agent, const struct config *config,
                      struct err *err)
 {
-    AUTO_FREE char *key = xasprintf("agent.%s.keycommand", agent->name);
-    const char *command = config_str(config, key, NULL);
     struct provider all[PROVIDERS_MAX];
     const char *variable;
     size_t n;
-    if (!command)
-        return true;
-    if (!agent_providers(all, &n, agent, config, err))
-        return false;
-    if (n == 0)
-        return err_set(err, ERR_USAGE,
-                       "agent.%s.keyCommand prints a key, and no variable for it is known: set "
-                       "agent.%s.keyEnv",
-                       agent->name, agent->name);
-    if (!choose_variable(&variable, env, agent, all, n, config, err))
+    if (!agent_providers(all, &n, agent, config, err) ||
+        !key_command_variable(&variable, env, agent, all, n, config, err))
         return false;
     if (!variable)
         return true;
@@ -54,7 +56,7 @@ bool key_command_run(struct strv *env, const struct agent *agent, const struct c
     AUTO_PROC_RESULT struct proc_result result = PROC_RESULT_INIT;
     strv_push(&argv, "/bin/sh");
     strv_push(&argv, "-c");
-    strv_push(&argv, command);
+    strv_push(&argv, command_of(agent, config));
     strv_push_all(&own, environ);
     const struct proc_cmd cmd = {.argv = &argv,
                                  .env = &own,

@@ -5,7 +5,7 @@ static const struct command agent_commands[] = {
      NULL, NULL},
     {"check", cmd_agent_check, "say which version is installed, how it is gated, and what is not covered", "[--canary] [--json] NAME",
      NULL, NULL},
-    {"add", cmd_agent_add, "make a program an agent of your own", "[-i | --resume] NAME -- PROGRAM [WORD...]", NULL, NULL},
+    {"add", cmd_agent_add, "make a program an agent of your own", "[-i | --resume] [--key VARIABLE] NAME -- PROGRAM [WORD...]", NULL, NULL},
     {"rm", cmd_agent_rm, "forget an agent of your own", "NAME", NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };

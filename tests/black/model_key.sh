@@ -3,7 +3,7 @@
 # environment, a placeholder in the agent's.
 . "$(dirname "$0")/../lib.sh"
 . "$TESTS/agents/install.sh"
-. "$TESTS/agents/tls.sh"
+. "$TESTS/agents/keys.sh"
 
 need_claude
 

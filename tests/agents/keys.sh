@@ -1,5 +1,6 @@
-# Sourced by the black-box scripts in which a model is reached over TLS: the model server behind a certificate that only
-# $WORLD/tls.pem vouches for.
+# Sourced by the black-box scripts about keys of models: the model server behind a certificate that only $WORLD/tls.pem vouches
+# for, and what looks for a key in a box.
+settings=$XDG_CONFIG_HOME/headgate/config
 command -v socat >/dev/null || skip 'no socat'
 
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
@@ -32,4 +33,27 @@ found() { jq -r '.results[]?.text' "$WORLD/model.jsonl" | grep -o 'found=[0-9]*'
 search_call() {
     jq -n --arg name "$1" --arg member "$2" --arg command "$SEARCH" \
         '{calls: [{name: $name, input: {($member): $command, description: "look"}}]}'
+}
+
+# script CALL: look for the key, then end.
+script() { printf '{"main": [%s, {"text": "all done"}]}\n' "$1" >"$WORLD/script.json"; }
+# works NAME WANT: the agent does its task by the relay, and the server sees WANT as its key.
+works() {
+    start_tls
+    git config --file "$settings" "agent.${1%% *}.ca" "$WORLD/tls.pem"
+    headgate run --agent "${1%% *}" '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out"; headgate logs "$(last_run).1")"
+    check_equal "$1: the model gets the real key each time" "$2" "$(keys_seen)"
+    check_equal "$1: nothing in the box has it" 'found=0 found=0 ' "$(found)"
+    check_has "$1: its host is not opened to the agent" 'asks for every host' "$WORLD/out"
+    check "$1: nothing of Headgate has written it" sh -c "! grep -raq 'real-0123456789' '$XDG_STATE_HOME'"
+    check_equal "$1: no card was raised" 0 "$(headgate gate ls --all --json | jq '[.calls[] | select(.why == "person" or .source == "net")] | length')"
+}
+# control NAME: with the key inside, the same searches find it.
+control() {
+    start_model
+    git config --file "$settings" "agent.$1.key" inside
+    headgate run --agent "$1" --service "$port" '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out"; headgate logs "$(last_run).1")"
+    check "$1: control: a key inside is found" sh -c "echo '$(found)' | grep -q '=[1-9]'"
+    git config --file "$settings" --unset "agent.$1.key"
+    check "$1: control: and in the state folder" grep -raq 'real-0123456789' "$XDG_STATE_HOME"
 }
