@@ -9,16 +9,12 @@
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "worktree/engine.h"
 #include "worktree/face.h"
 #include "worktree/fault.h"
 #include "worktree/record.h"
 #include "worktree/refs.h"
 #include "worktree/subs.h"
-
-static const char *const engine_names[] = {
-    [WT_ENGINE_OVERLAY] = "overlay",
-    [WT_ENGINE_CHECKOUT] = "checkout",
-};
 
 static const char *const op_names[] = {
     [OP_NONE] = "none",
@@ -26,21 +22,6 @@ static const char *const op_names[] = {
     [OP_HARVEST] = "harvest",
     [OP_DISCARD] = "discard",
 };
-
-const char *wt_engine_name(enum wt_engine engine)
-{
-    return engine_names[engine];
-}
-
-bool wt_engine_parse(enum wt_engine *ret, const char *name, struct err *err)
-{
-    for (size_t i = 0; i < ARRAY_LEN(engine_names); i++)
-        if (strcmp(name, engine_names[i]) == 0) {
-            *ret = (enum wt_engine)i;
-            return true;
-        }
-    return err_set(err, ERR_USAGE, "%s is no engine; there are overlay and checkout", name);
-}
 
 void wt_commit_release(struct wt_commit *c)
 {
@@ -67,6 +48,18 @@ void attempt_name_paths(struct wt_attempt *a, const char *dir)
     a->tree = fs_join(dir, "tree");
     a->gitdir = fs_join(dir, "git");
     a->gitfile = fs_join(dir, "gitfile");
+}
+
+void attempt_name_files(struct wt_attempt *a)
+{
+    const struct engine *engine = engine_get(a->engine);
+    if (engine_is_hidden(engine))
+        a->upper = fs_join(a->dir, engine->files);
+}
+
+const char *attempt_files(const struct wt_attempt *a)
+{
+    return a->upper ? a->upper : a->tree;
 }
 
 int attempt_open_git(const struct wt_attempt *a, const char *below)
@@ -136,10 +129,8 @@ static bool parse(struct wt_attempt *a, const struct strv *record, const char *d
     a->hooks_in_tree = xstrdup(record_get(record, "hooks_in_tree"));
     a->lower = copy_of(record, "lower");
     a->lower2 = copy_of(record, "lower2");
-    if (a->lower) {
-        a->upper = fs_join(dir, "upper");
+    if (a->lower)
         a->work = fs_join(dir, "work");
-    }
     for (size_t i = 0;; i++) {
         AUTO_FREE char *key = xasprintf("objects%zu", i);
         const char *path = strv_env_get(record, key);
@@ -148,7 +139,10 @@ static bool parse(struct wt_attempt *a, const struct strv *record, const char *d
         strv_push(&a->objects_ro, path);
     }
     subs_parse(&a->subs, record);
-    return wt_engine_parse(&a->engine, record_get(record, "engine"), err);
+    if (!wt_engine_parse(&a->engine, record_get(record, "engine"), err))
+        return false;
+    attempt_name_files(a);
+    return true;
 }
 
 static bool load(struct wt_attempt *ret, struct strv *record, bool *ret_found, const char *dir,

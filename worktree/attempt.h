@@ -8,6 +8,10 @@
 
 /* Fill the paths that follow from the folder alone. */
 void attempt_name_paths(struct wt_attempt *a, const char *dir);
+/* And the one that follows from the engine. */
+void attempt_name_files(struct wt_attempt *a);
+/* Where the host finds what the agent writes: an overlay's upper layer, or all the files. */
+const char *attempt_files(const struct wt_attempt *a);
 /* Open a folder of the private git folder ("." for itself), following no symlink of the agent's; -1
  * when it is not there. */
 int attempt_open_git(const struct wt_attempt *a, const char *below);

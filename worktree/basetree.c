@@ -12,6 +12,7 @@
 #include "runner/base/digest.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "runner/base/subvol.h"
 #include "worktree/basetree_delta.h"
 #include "worktree/fault.h"
 #include "worktree/gitrun.h"
@@ -76,6 +77,8 @@ static char *make_key(const struct basetree_want *want)
         add_file(&shape, sparse);
     }
     subs_add_key(&shape, want->repo);
+    if (want->kind != BASETREE_LAYER)
+        buf_addf(&shape, "kind=%d ", want->kind);
     buf_addf(&shape, "lfs=%d owner=%ld:%ld", want->cfg->has_lfs, (long)want->uid, (long)want->gid);
     struct digest_part parts[] = {
         {want->repo->common_dir, strlen(want->repo->common_dir)},
@@ -156,7 +159,13 @@ static bool make_face(const struct basetree_want *want, const struct basetree *b
     return gitrun_out(&ignored, &g, args, err);
 }
 
-/* From nothing, or as what differs from another one. */
+static bool make_folder(const struct basetree_want *want, const char *path, struct err *err)
+{
+    return want->kind == BASETREE_SUBVOLUME ? subvol_create(path, err)
+                                            : fs_mkdirs(path, 0755, err);
+}
+
+/* From nothing, or from another one. */
 static bool make_in(const char *path, const char *suffix, const struct basetree_want *want,
                     struct err *err)
 {
@@ -177,7 +186,7 @@ static bool make_in(const char *path, const char *suffix, const struct basetree_
         return false;
     if (is_made)
         return make_face(want, &b, &paths, err);
-    return fs_mkdirs(b.path, 0700, err) && fs_mkdirs(b.tree, 0755, err) && wt_fault(err) &&
+    return fs_mkdirs(b.path, 0700, err) && make_folder(want, b.tree, err) && wt_fault(err) &&
            checkout_files(&c, &paths, err) && wt_fault(err) &&
            subs_check_out(want, b.path, b.tree, err) && make_face(want, &b, &paths, err);
 }

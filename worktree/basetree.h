@@ -1,14 +1,15 @@
 /*
  * basetree: one immutable checkout per commit, shared by every attempt that starts there.
  *
- *   <bases_dir>/<oid>-<8 hex>/tree    the files, the lower layer of overlays
+ *   <bases_dir>/<oid>-<8 hex>/tree    the files
  *   <bases_dir>/<oid>-<8 hex>/index   an index that is valid for them
  *   <bases_dir>/<oid>-<8 hex>/face    the same with every entry skip-worktree, for host faces
  *   <bases_dir>/<oid>-<8 hex>.lock    flock: exclusive while it is made or removed, shared while it
  * is being taken
  *
- * The eight digits stand for the repository, the settings that shape content, and the owner. A base
- * is made under a temporary name and renamed, so what has its name is whole.
+ * The eight digits stand for the repository, the settings that shape content, the owner, and what
+ * the files are for. A base is made under a temporary name and renamed, so what has its name is
+ * whole.
  */
 #ifndef WORKTREE_BASETREE_H
 #define WORKTREE_BASETREE_H
@@ -28,7 +29,14 @@ struct basetree {
     }
 #define AUTO_BASETREE __attribute__((cleanup(basetree_release)))
 
+enum basetree_kind {
+    BASETREE_LAYER,     /* the lower layer of overlays: what differs from another one may do */
+    BASETREE_FILES,     /* to be cloned file by file */
+    BASETREE_SUBVOLUME, /* to be taken snapshots of */
+};
+
 struct basetree_want {
+    enum basetree_kind kind;
     const struct wt_repo *repo;
     const struct gitcfg *cfg;
     const char *bases_dir;

@@ -11,6 +11,8 @@
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "runner/base/subvol.h"
+#include "worktree/clonetree.h"
 #include "worktree/fault.h"
 #include "worktree/gitindex.h"
 #include "worktree/gitrun.h"
@@ -114,6 +116,47 @@ static bool choose(bool *ret_near, struct delta *d, const char *suffix, struct e
 }
 
 /* ---- making it ---- */
+
+/* The folder that the files that differ go into, with all the others, or none. */
+static bool make_tree(const struct delta *d, struct err *err)
+{
+    AUTO_FREE char *other = xasprintf("%s/%s/tree", d->want->bases_dir, d->under);
+    switch (d->want->kind) {
+    case BASETREE_LAYER:
+        return fs_mkdirs(d->tree, 0755, err);
+    case BASETREE_FILES:
+        return clonetree(other, d->tree, err);
+    case BASETREE_SUBVOLUME:
+        return subvol_snapshot(other, d->tree, err);
+    }
+    return false;
+}
+
+/* In a copy: with the folders that this leaves empty, as in a checkout. */
+static bool remove_file(int treefd, const char *path, struct err *err)
+{
+    if (unlinkat(treefd, path, 0) != 0 && errno != ENOENT && errno != ENOTDIR)
+        return err_sys(err, errno, "cannot remove %s from a base", path);
+    AUTO_FREE char *folder = xstrdup(path);
+    for (char *slash; (slash = strrchr(folder, '/'));) {
+        *slash = '\0';
+        if (unlinkat(treefd, folder, AT_REMOVEDIR) != 0 && errno != ENOENT)
+            break;
+    }
+    return true;
+}
+
+/* What differs goes from a copy, so that it is written like the rest. */
+static bool remove_different(const struct delta *d, struct err *err)
+{
+    AUTO_FD int treefd = fs_open_dir(AT_FDCWD, d->tree, err);
+    if (treefd < 0)
+        return false;
+    for (size_t i = 0; i < d->diff.n; i++)
+        if (d->diff.v[i].old_mode && !remove_file(treefd, d->diff.v[i].path, err))
+            return false;
+    return true;
+}
 
 static bool make_index(struct delta *d, struct err *err)
 {
@@ -230,17 +273,33 @@ static bool white_out_all(struct delta *d, struct err *err)
     return true;
 }
 
-static bool make(struct delta *d, struct buf *paths, struct err *err)
+/* A clone has new inodes; those of a layer and of a snapshot are where the index says. */
+static bool stamp(const struct delta *d, struct buf *paths, struct err *err)
+{
+    const char *format = d->want->repo->object_format;
+    return gitindex_stamp_new(d->index, d->tree, format, paths, err) &&
+           (d->want->kind != BASETREE_FILES ||
+            gitindex_restat(d->index, d->tree, format, err));
+}
+
+/* A layer has whiteouts, and a note of what it lies over; a copy needs neither. */
+static bool finish(struct delta *d, struct err *err)
 {
     AUTO_FREE char *note = fs_join(d->path, BASETREE_UNDER);
+    return d->want->kind != BASETREE_LAYER ||
+           (white_out_all(d, err) && wt_fault(err) &&
+            fs_write_plain(AT_FDCWD, note, d->under, strlen(d->under), 0600, err));
+}
+
+static bool make(struct delta *d, struct buf *paths, struct err *err)
+{
     const struct basetree_want *w = d->want;
-    bool is_other = w->uid != (uid_t)-1;
-    return fs_mkdirs(d->path, 0700, err) && fs_mkdirs(d->tree, 0755, err) && make_index(d, err) &&
-           wt_fault(err) && write_files(d, err) &&
+    bool is_other = w->uid != (uid_t)-1, is_copy = w->kind != BASETREE_LAYER;
+    return fs_mkdirs(d->path, 0700, err) && make_tree(d, err) && wt_fault(err) &&
+           (!is_copy || remove_different(d, err)) && make_index(d, err) && wt_fault(err) &&
+           write_files(d, err) &&
            (!is_other || fs_chown_tree(AT_FDCWD, d->tree, w->uid, w->gid, err)) &&
-           gitindex_stamp_new(d->index, d->tree, w->repo->object_format, paths, err) &&
-           white_out_all(d, err) && wt_fault(err) &&
-           fs_write_plain(AT_FDCWD, note, d->under, strlen(d->under), 0600, err);
+           stamp(d, paths, err) && finish(d, err);
 }
 
 bool basetree_delta_make(bool *ret_made, const char *path, const char *suffix,

@@ -82,19 +82,20 @@ static bool check_names(const struct creation *c, struct err *err)
     return true;
 }
 
-static void choose_engine(struct creation *c)
+/* A name that was given holds; else the first engine that works. */
+static bool choose_engine(struct creation *c, struct err *err)
 {
-    char *why = NULL;
-    bool wants_checkout = c->how->force_engine && c->how->engine == WT_ENGINE_CHECKOUT;
-    if (c->how->force_engine)
-        why = xasprintf("asked for by name");
-    else if (!engine_overlay_works(c->how->bases_dir, &why))
-        wants_checkout = true;
-    else
-        why = xstrdup("the default");
-    c->a.engine_why = why;
-    c->a.engine = wants_checkout ? WT_ENGINE_CHECKOUT : WT_ENGINE_OVERLAY;
-    c->engine = wants_checkout ? &engine_checkout : &engine_overlay;
+    if (c->how->force_engine) {
+        if (!wt_engine_check(c->how->engine, c->how->bases_dir, err))
+            return false;
+        c->a.engine = c->how->engine;
+        c->a.engine_why = xstrdup("asked for by name");
+    } else {
+        c->a.engine = wt_engine_first(c->how->bases_dir, &c->a.engine_why);
+    }
+    c->engine = engine_get(c->a.engine);
+    attempt_name_files(&c->a);
+    return true;
 }
 
 /* Look at everything; touch nothing. */
@@ -118,8 +119,7 @@ static bool plan(struct creation *c, struct err *err)
         strv_push(&c->a.objects_ro, lfs);
     c->a.hooks_in_tree = gitdir_hooks_in_tree(c->repo, &c->cfg);
     memcpy(c->a.base, c->how->base_oid, strlen(c->how->base_oid) + 1);
-    choose_engine(c);
-    return true;
+    return choose_engine(c, err);
 }
 
 static bool make_files(struct creation *c, struct err *err)
@@ -154,12 +154,14 @@ static bool make_gitdir(struct creation *c, struct err *err)
         .patterns = c->how->include,
         .hooks_in_tree = c->a.hooks_in_tree,
         .dir = c->a.dir,
-        .into = c->a.upper ? c->a.upper : c->a.tree,
+        .into = attempt_files(&c->a),
         .lower = c->a.lower,
         .lower2 = c->a.lower2,
     };
+    AUTO_FREE char *indexes = fs_join(c->a.dir, ENGINE_SUBS);
     return gitdir_make(c->a.gitdir, &seed, err) && wt_fault(err) &&
-           subs_equip(&c->a, c->job.base.path, err) && include_seed(&inc, err) && wt_fault(err);
+           subs_equip(&c->a, c->job.subs_dir, err) && fs_remove_tree(AT_FDCWD, indexes, err) &&
+           include_seed(&inc, err) && wt_fault(err);
 }
 
 /* What the box's refs are compared with later, out of the agent's reach. */
@@ -179,7 +181,7 @@ static bool hand_over(const struct creation *c, struct err *err)
 {
     if (c->a.uid == (uid_t)-1)
         return true;
-    const char *const names[] = {"git", "upper", "work", "home", "gitfile"};
+    const char *const names[] = {"git", c->engine->files, "work", "home", "gitfile"};
     AUTO_FD int dirfd = fs_open_dir(AT_FDCWD, c->a.dir, err);
     if (dirfd < 0)
         return false;
@@ -188,8 +190,7 @@ static bool hand_over(const struct creation *c, struct err *err)
         if (fs_exists(path) && !fs_chown_tree(dirfd, names[i], c->a.uid, c->a.gid, err))
             return false;
     }
-    return c->engine->is_tree_empty_on_host ||
-           fs_chown_tree(dirfd, "tree", c->a.uid, c->a.gid, err);
+    return true;
 }
 
 static bool make_face(const struct creation *c, struct err *err)
@@ -204,7 +205,7 @@ static bool make_face(const struct creation *c, struct err *err)
         .base_name = c->how->base_name,
         .branch = c->a.branch,
         .index = c->job.face_index,
-        .has_note = c->engine->is_tree_empty_on_host,
+        .has_note = engine_is_hidden(c->engine),
         .made_by_git = storage && strcasecmp(storage, "files") != 0,
     };
     return face_make(&face, err) && wt_fault(err);

@@ -130,14 +130,14 @@ static bool refuse_unharvested(const struct wt_attempt *a, struct err *err)
         return err_set(err, ERR_REFUSED,
                        "attempt %s has files that are too large to be brought home, in %s; copy "
                        "them, or remove it all the same with --force",
-                       a->id, a->upper ? a->upper : a->tree);
-    if (!changed_since(a->upper ? a->upper : a->tree, NULL, &when) &&
+                       a->id, attempt_files(a));
+    if (!changed_since(attempt_files(a), NULL, &when) &&
         !changed_since(a->gitdir, NULL, &when))
         return true;
     return err_set(err, ERR_REFUSED,
                    "files of attempt %s changed after its work was brought home last; look in %s, "
                    "or remove it all the same with --force",
-                   a->id, a->upper ? a->upper : a->tree);
+                   a->id, attempt_files(a));
 }
 
 static bool refuse_unmerged(const struct wt_attempt *a, struct err *err)

@@ -55,12 +55,13 @@ static void put_stat(char *p, const struct stat *st)
     put_word(p, (uint64_t)st->st_size);
 }
 
+/* when NULL: the file keeps its time. */
 static bool stamp_entry(char *entry, const char *path, int treefd, const struct timespec *when,
                         struct err *err)
 {
-    const struct timespec times[2] = {*when, *when};
     struct stat st;
-    if (utimensat(treefd, path, times, AT_SYMLINK_NOFOLLOW) != 0 ||
+    if ((when && utimensat(treefd, path, (const struct timespec[]){*when, *when},
+                           AT_SYMLINK_NOFOLLOW) != 0) ||
         fstatat(treefd, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return err_sys(err, errno, "cannot stamp a checked-out file");
     put_stat(entry, &st);
@@ -140,7 +141,13 @@ static bool has_stat(const char *entry)
     return memcmp(entry, none, MODE_OFFSET) != 0;
 }
 
-static bool stamp_entries(struct buf *index, size_t digest_len, int treefd, bool only_new,
+enum stamping {
+    STAMP_ALL,
+    STAMP_NEW,  /* entries without stat data alone */
+    STAMP_KEEP, /* all, and no file is touched */
+};
+
+static bool stamp_entries(struct buf *index, size_t digest_len, int treefd, enum stamping how,
                           struct buf *ret_paths, struct err *err)
 {
     struct timespec when;
@@ -152,8 +159,8 @@ static bool stamp_entries(struct buf *index, size_t digest_len, int treefd, bool
         struct entry e;
         if (!next_entry(&e, &at, index, digest_len))
             return err_set(err, ERR_INTERNAL, "git wrote an index that is cut short");
-        bool is_due = !e.is_submodule && !e.is_absent && !(only_new && has_stat(e.at));
-        if (is_due && !stamp_entry(e.at, e.path, treefd, &when, err))
+        bool is_due = !e.is_submodule && !e.is_absent && !(how == STAMP_NEW && has_stat(e.at));
+        if (is_due && !stamp_entry(e.at, e.path, treefd, how == STAMP_KEEP ? NULL : &when, err))
             return false;
         if (ret_paths)
             buf_add(ret_paths, e.path, e.path_len + 1);
@@ -161,8 +168,8 @@ static bool stamp_entries(struct buf *index, size_t digest_len, int treefd, bool
     return true;
 }
 
-bool gitindex_paths(struct buf *ret_paths, const char *index_file, const char *object_format,
-                    struct err *err)
+static bool list(struct buf *ret_paths, const char *index_file, const char *object_format,
+                 bool submodules, struct err *err)
 {
     AUTO_BUF struct buf index = BUF_INIT;
     size_t digest_len, at = HEADER_BYTES;
@@ -172,21 +179,33 @@ bool gitindex_paths(struct buf *ret_paths, const char *index_file, const char *o
         struct entry e;
         if (!next_entry(&e, &at, &index, digest_len))
             return err_set(err, ERR_INTERNAL, "git wrote an index that is cut short");
-        if (!e.is_submodule && !e.is_absent)
+        if (e.is_submodule == submodules && !e.is_absent)
             buf_add(ret_paths, e.path, e.path_len + 1);
     }
     return true;
 }
 
+bool gitindex_paths(struct buf *ret_paths, const char *index_file, const char *object_format,
+                    struct err *err)
+{
+    return list(ret_paths, index_file, object_format, false, err);
+}
+
+bool gitindex_submodules(struct buf *ret_paths, const char *index_file, const char *object_format,
+                         struct err *err)
+{
+    return list(ret_paths, index_file, object_format, true, err);
+}
+
 static bool stamp(const char *index_file, const char *tree, const char *object_format,
-                  bool only_new, struct buf *ret_paths, struct err *err)
+                  enum stamping how, struct buf *ret_paths, struct err *err)
 {
     AUTO_BUF struct buf index = BUF_INIT;
     size_t digest_len;
     if (!load(&index, &digest_len, index_file, object_format, err))
         return false;
     AUTO_FD int treefd = fs_open_dir(AT_FDCWD, tree, err);
-    if (treefd < 0 || !stamp_entries(&index, digest_len, treefd, only_new, ret_paths, err))
+    if (treefd < 0 || !stamp_entries(&index, digest_len, treefd, how, ret_paths, err))
         return false;
     put_digest(&index, digest_len);
     return fs_write_plain(AT_FDCWD, index_file, index.ptr, index.len, 0600, err);
@@ -195,11 +214,17 @@ static bool stamp(const char *index_file, const char *tree, const char *object_f
 bool gitindex_stamp(const char *index_file, const char *tree, const char *object_format,
                     struct buf *ret_paths, struct err *err)
 {
-    return stamp(index_file, tree, object_format, false, ret_paths, err);
+    return stamp(index_file, tree, object_format, STAMP_ALL, ret_paths, err);
 }
 
 bool gitindex_stamp_new(const char *index_file, const char *tree, const char *object_format,
                         struct buf *ret_paths, struct err *err)
 {
-    return stamp(index_file, tree, object_format, true, ret_paths, err);
+    return stamp(index_file, tree, object_format, STAMP_NEW, ret_paths, err);
+}
+
+bool gitindex_restat(const char *index_file, const char *tree, const char *object_format,
+                     struct err *err)
+{
+    return stamp(index_file, tree, object_format, STAMP_KEEP, NULL, err);
 }

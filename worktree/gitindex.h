@@ -24,8 +24,16 @@ bool gitindex_stamp(const char *index_file, const char *tree, const char *object
 bool gitindex_paths(struct buf *ret_paths, const char *index_file, const char *object_format,
                     struct err *err) WARN_UNUSED;
 
+/* Those of its submodules. */
+bool gitindex_submodules(struct buf *ret_paths, const char *index_file, const char *object_format,
+                         struct err *err) WARN_UNUSED;
+
 /* The same as gitindex_stamp for the entries alone that have no stat data yet; the others stay. */
 bool gitindex_stamp_new(const char *index_file, const char *tree, const char *object_format,
                         struct buf *ret_paths, struct err *err) WARN_UNUSED;
+
+/* The stat data of a copy of the files, whose times are the old ones: no file is touched. */
+bool gitindex_restat(const char *index_file, const char *tree, const char *object_format,
+                     struct err *err) WARN_UNUSED;
 
 #endif

@@ -408,7 +408,7 @@ static bool has_news(const struct wt_attempt *a, const struct wt_attempt *s, siz
             break;
     }
     return changed_since(a->gitdir, s->gitdir + strlen(a->gitdir) + 1, &st.st_mtim) ||
-           (with_snapshot && changed_since(a->upper, a->subs.v[i].path, &st.st_mtim));
+           (with_snapshot && changed_since(attempt_files(a), a->subs.v[i].path, &st.st_mtim));
 }
 
 /* What a submodule brings is told with the rest. */

@@ -1,11 +1,11 @@
 /*
  * subs: the submodules of an attempt, from the person's own copies and never from a network.
  *
- * With the overlay engine, a base holds the files of every submodule that the person has the commit
- * of, nested ones included, and the attempt's git folder has one of its own for each, below
- * modules/ as git has it. With the checkout engine submodules stay empty: their git folders would
- * be written by an agent and read by the person's git. To a harvest a submodule is an attempt in
- * the person's repository of that submodule, on a branch of the same name.
+ * A base (with the checkout engine the tree itself) holds the files of every submodule that the
+ * person has the commit of, nested ones included, and the attempt's git folder has one of its own
+ * for each, below modules/ as git has it. Their git folders are written by an agent, so nothing on
+ * the host leads the person's git to them. To a harvest a submodule is an attempt in the person's
+ * repository of that submodule, on a branch of the same name.
  */
 #ifndef WORKTREE_SUBS_H
 #define WORKTREE_SUBS_H
@@ -24,8 +24,8 @@ void subs_add_key(struct buf *out, const struct wt_repo *repo);
 bool subs_load(struct wt_subs *ret, const char *folder, struct buf *why,
                struct err *err) WARN_UNUSED;
 
-/* In a new attempt: git folders, the pointers to them in the upper layer, the settings. folder: of
- * the base. */
+/* In a new attempt: git folders, the pointers to them among the files, the settings. folder: of the
+ * indexes "sub<I>". */
 bool subs_equip(const struct wt_attempt *a, const char *folder, struct err *err) WARN_UNUSED;
 /* A submodule as an attempt in its own right; caller releases. Its folder is <dir>/sub<I>. */
 void subs_view(struct wt_attempt *ret, const struct wt_attempt *a, size_t i);

@@ -92,6 +92,14 @@ static bool save_seed(const struct wt_attempt *s, const struct ref_list *refs, s
            fs_write_plain(AT_FDCWD, path, text.ptr, text.len, 0600, err);
 }
 
+/* What the host shows too must not lead it to a git folder of the agent's: there the pointer names a
+ * path that only the box has. */
+static char *pointer_text(const struct wt_attempt *a, const struct wt_attempt *s)
+{
+    return a->upper ? xasprintf("gitdir: %s\n", s->gitdir)
+                    : xasprintf("gitdir: " WT_INSIDE_GITDIR "%s\n", s->gitdir + strlen(a->gitdir));
+}
+
 static bool equip_one(const struct wt_attempt *a, size_t i, const char *index, struct err *err)
 {
     AUTO_WT_ATTEMPT struct wt_attempt s = WT_ATTEMPT_INIT;
@@ -110,9 +118,9 @@ static bool equip_one(const struct wt_attempt *a, size_t i, const char *index, s
                                .branch = s.branch,
                                .base = s.base,
                                .index = index};
-    AUTO_FREE char *folder = xasprintf("%s/%s", a->upper, sub->path);
+    AUTO_FREE char *folder = fs_join(attempt_files(a), sub->path);
     AUTO_FREE char *pointer = fs_join(folder, ".git");
-    AUTO_FREE char *text = xasprintf("gitdir: %s\n", s.gitdir);
+    AUTO_FREE char *text = pointer_text(a, &s);
     const char *const *patterns = GIT_ARGS("refs/heads", "refs/tags", "refs/remotes");
     return gitcfg_load(&cfg, sub->repo, err) && refs_list(&refs, sub->repo, patterns, err) &&
            fs_mkdirs(s.gitdir, 0755, err) && gitdir_make(s.gitdir, &seed, err) && wt_fault(err) &&

@@ -12,6 +12,7 @@
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 #include "worktree/attempt.h"
+#include "worktree/engine.h"
 
 enum { DEPTH = 256, FILES_MAX = 5000000, LISTED_MAX = 200 };
 
@@ -127,17 +128,17 @@ static bool walk_folder(struct walk *w, const char *path, struct err *err)
     return walk_open(w, fd, path, err);
 }
 
-/* A submodule (subs.h), whose files lie in the upper of the attempt that it belongs to: its folder
- * is below that one's, its tree below that one's tree. */
+/* A submodule (subs.h), whose files lie among those of the attempt that it belongs to: its folder is
+ * below that one's, its tree below that one's tree. */
 static bool walk_submodule(struct walk *w, const struct wt_attempt *a, struct err *err)
 {
     struct err ignored = ERR_INIT;
     AUTO_FREE char *dir = fs_dirname(a->dir);
     AUTO_FREE char *tree = xasprintf("%s/tree/", dir);
-    AUTO_FREE char *upper = fs_join(dir, "upper");
-    if (strncmp(a->tree, tree, strlen(tree)) != 0 || !fs_is_dir(upper))
+    AUTO_FREE char *files = fs_join(dir, engine_get(a->engine)->files);
+    if (strncmp(a->tree, tree, strlen(tree)) != 0)
         return walk_folder(w, a->tree, err);
-    AUTO_FD int top = fs_open_dir(AT_FDCWD, upper, err);
+    AUTO_FD int top = fs_open_dir(AT_FDCWD, files, err);
     if (top < 0)
         return false;
     /* The agent may have put anything in its place; then there is nothing of it to read. */
@@ -149,9 +150,9 @@ static bool walk_submodule(struct walk *w, const struct wt_attempt *a, struct er
 bool unread_find(struct unread *ret, const struct wt_attempt *a, struct err *err)
 {
     struct walk w = {.found = ret, .path = BUF_INIT};
-    if (!a->upper && a->gitdir_top)
+    if (a->gitdir_top)
         return walk_submodule(&w, a, err);
-    return walk_folder(&w, a->upper ? a->upper : a->tree, err);
+    return walk_folder(&w, attempt_files(a), err);
 }
 
 bool unread_check_gitdir(const struct wt_attempt *a, struct err *err)

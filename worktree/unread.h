@@ -21,7 +21,7 @@ struct unread {
 #define AUTO_UNREAD __attribute__((cleanup(unread_release)))
 void unread_release(struct unread *u);
 
-/* What the agent wrote in its tree: the overlay's upper, or the whole of a plain checkout. Folders
+/* What the agent wrote in its tree: an overlay's upper, or all the files. Folders
  * that cannot be entered are passed over, as git does. ERR_LIMIT: more files than anybody makes. */
 bool unread_find(struct unread *ret, const struct wt_attempt *a, struct err *err) WARN_UNUSED;
 /* ERR_FAILED: the private git folder holds such a thing where git reads, with its path. */

@@ -9,7 +9,7 @@
  * agent could write.
  *
  * Layout of an attempt's folder `dir`: git/ (private gitdir, the agent's own), upper/ work/
- * (overlay), tree/ (mount point and host face), home/, gitfile (what the box sees as <tree>/.git),
+ * (overlay) or files/ (btrfs, reflink), tree/ (mount point and host face), home/, gitfile (what the box sees as <tree>/.git),
  * seed and seeded (the refs and files that it started with), attempt (the record that wt_load
  * reads), harvested (when everything was last brought home), journal (what is half done). README.md
  * tells the rest.
@@ -22,9 +22,23 @@
 #include "runner/base/proc.h"
 #include "runner/base/strv.h"
 
-enum wt_engine { WT_ENGINE_OVERLAY, WT_ENGINE_CHECKOUT };
+/* In the order in which they are chosen. */
+enum wt_engine {
+    WT_ENGINE_OVERLAY,  /* over a base that all attempts share */
+    WT_ENGINE_BTRFS,    /* a snapshot of it */
+    WT_ENGINE_REFLINK,  /* its files cloned one by one */
+    WT_ENGINE_CHECKOUT, /* written anew; the host sees them */
+};
+enum { WT_ENGINES = WT_ENGINE_CHECKOUT + 1 };
 const char *wt_engine_name(enum wt_engine engine);
 bool wt_engine_parse(enum wt_engine *ret, const char *name, struct err *err) WARN_UNUSED;
+/* Whether it works for bases in this folder, tried once per boot; else *ret_why, allocated, says what
+ * is in the way. */
+bool wt_engine_works(enum wt_engine engine, const char *bases_dir, char **ret_why);
+/* The same as an error for whoever named it: ERR_USAGE. */
+bool wt_engine_check(enum wt_engine engine, const char *bases_dir, struct err *err) WARN_UNUSED;
+/* The first that works. *ret_why, allocated: why not those before it. */
+enum wt_engine wt_engine_first(const char *bases_dir, char **ret_why);
 
 /* A repository that a person named, opened and looked at once. */
 struct wt_repo {
@@ -107,6 +121,9 @@ struct wt_box_job {
 typedef bool (*wt_box_fn)(void *arg, const struct wt_box_job *job, struct proc_result *ret,
                           struct err *err);
 
+/* Where a box shows the private git folder once more, where the host shows the files (upper NULL). */
+#define WT_INSIDE_GITDIR "/run/headgate/git"
+
 /* A submodule that an attempt has, at any depth. */
 struct wt_sub {
     char *name;    /* path of its git folder below modules/ */
@@ -133,7 +150,9 @@ struct wt_attempt {
     char *gitdir_top; /* of a submodule: the git folder of its attempt, above gitdir; else NULL */
     char *gitfile;    /* host file bound read-only over <tree>/.git inside */
     char *lower2; /* overlay: what lower lies over, NULL: nothing */
-    char *lower, *upper, *work; /* overlay; NULL with checkout */
+    char *lower, *work; /* overlay; else NULL */
+    char *upper; /* overlay: its upper layer; btrfs, reflink: the files, which the box shows at tree;
+                    checkout: NULL, they are at tree */
     char *hooks_in_tree;        /* core.hooksPath below the top of the tree, "" for none */
     struct strv objects_ro; /* host folders to be shown read-only at their own path (alternates) */
     struct wt_subs subs;    /* submodules that are filled */
@@ -155,7 +174,7 @@ struct wt_create {
     const char *branch; /* starts with "headgate/" */
     const char *base_oid;  /* a whole object name */
     const char *base_name; /* for the host face's note */
-    bool force_engine;     /* else fall back from overlay to checkout where overlay cannot work */
+    bool force_engine;     /* else the first that works */
     enum wt_engine engine;
     uid_t uid; /* (uid_t)-1: the caller */
     gid_t gid;

@@ -28,7 +28,7 @@ struct attempt_spec {
     char *into;           /* the branch that its work is for; NULL: the one that is checked out */
     bool is_base_held;    /* by a ref of ours (wt_pin) */
     bool is_base_wip;     /* the base is a commit of uncommitted work */
-    char *engine;         /* "overlay", "checkout", or NULL: choose */
+    char *engine;         /* a name of worktree.h, or NULL: choose */
     char *agent;          /* adapter name */
     char *prompt;
     char *message;        /* what a resumed agent is told, NULL: its prompt */

@@ -49,6 +49,12 @@ static bool begin(struct box_spec *spec, const struct boxes *b, struct err *err)
     return profile_apply(spec, &b->spec->env, boxes_home(b), home, err);
 }
 
+/* The files, where they are a folder of the host. */
+static const char *host_files(const struct wt_attempt *t)
+{
+    return t->upper ? t->upper : t->tree;
+}
+
 static void show_tree(struct box_spec *spec, const struct wt_attempt *t, bool writable)
 {
     if (t->lower) {
@@ -59,13 +65,15 @@ static void show_tree(struct box_spec *spec, const struct wt_attempt *t, bool wr
         spec->overlay.work = xstrdup(t->work);
         spec->overlay.inside = xstrdup(t->tree);
     } else {
-        box_spec_bind(spec, t->tree, t->tree, writable ? BOX_BIND_WRITE : 0);
+        box_spec_bind(spec, host_files(t), t->tree, writable ? BOX_BIND_WRITE : 0);
     }
 }
 
 static void show_git(struct box_spec *spec, const struct wt_attempt *t, bool with_tree, bool writable)
 {
     box_spec_bind(spec, t->gitdir, t->gitdir, writable ? BOX_BIND_WRITE : 0);
+    if (!t->upper && t->subs.n > 0) /* their pointers name it so */
+        box_spec_bind(spec, t->gitdir, WT_INSIDE_GITDIR, writable ? BOX_BIND_WRITE : 0);
     for (size_t i = 0; i < t->objects_ro.n; i++)
         box_spec_bind(spec, t->objects_ro.v[i], t->objects_ro.v[i], 0);
     if (with_tree) {
@@ -169,7 +177,7 @@ static void show_writable(struct box_spec *spec, const struct boxes *b)
         else
             box_spec_bind(spec, rw->v[i], rw->v[i], BOX_BIND_WRITE);
     }
-    profile_keep_settings(spec, b->tree->tree, b->tree->lower ? NULL : b->tree->tree, b->spec->subdir, &lifted);
+    profile_keep_settings(spec, b->tree->tree, b->tree->lower ? NULL : host_files(b->tree), b->spec->subdir, &lifted);
 }
 
 static bool cover_paths(struct box_spec *spec, const struct boxes *b, struct err *err)

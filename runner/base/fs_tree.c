@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "runner/base/mem.h"
+#include "runner/base/subvol.h"
 
 enum { WALK_DEPTH = 64, COPY_CHUNK_BYTES = 128 * 1024, MOUNTINFO_BYTES = 16 * 1024 * 1024 };
 
@@ -43,7 +44,8 @@ static bool is_dot(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* One removal. Folders deeper than WALK_DEPTH are first moved up into root under fresh names. */
+/* One removal. Folders deeper than WALK_DEPTH are first moved up into root under fresh names: what
+ * is removed, or the subvolume around, which nothing can be moved out of. */
 struct removal {
     int root_fd;
     uint64_t nonce;
@@ -124,7 +126,13 @@ static bool remove_folder(struct removal *r, int dirfd, const char *name, int de
     AUTO_FD int fd = open_for_removal(dirfd, name);
     if (fd < 0)
         return errno == ENOENT || remove_error(err, errno, name);
-    if (depth == 0)
+    bool is_subvol = subvol_is(fd);
+    if (is_subvol && subvol_drop(dirfd, name, fd)) {
+        r->gone++;
+        return true;
+    }
+    int root_above = r->root_fd;
+    if (depth == 0 || is_subvol)
         r->root_fd = fd;
     AUTO_DIR DIR *dir = fdopendir(fd);
     if (!dir)
@@ -137,6 +145,7 @@ static bool remove_folder(struct removal *r, int dirfd, const char *name, int de
         if (!remove_contents(r, dir, depth, err))
             return false;
         if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT) {
+            r->root_fd = root_above;
             r->gone++;
             return true;
         }
@@ -251,7 +260,10 @@ static bool chown_entry(int parent, const char *name, bool may_be_folder, uid_t 
     int why = errno;
     if (may_be_folder && fd < 0 && why == EXDEV)
         return err_set(err, ERR_REFUSED, "%s is a mount point", name);
-    if (fchownat(parent, name, uid, gid, AT_SYMLINK_NOFOLLOW) != 0)
+    struct stat st;
+    bool is_theirs = fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == uid &&
+                     st.st_gid == gid;
+    if (!is_theirs && fchownat(parent, name, uid, gid, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT || err_sys(err, errno, "cannot change the owner of %s", name);
     if (!may_be_folder || (fd < 0 && (why == ENOTDIR || why == ELOOP || why == ENOENT)))
         return true;

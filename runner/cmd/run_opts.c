@@ -123,7 +123,7 @@ bool run_opts_parse(struct run_opts *o, char **argv, struct err *err)
          0, 0},
         {0, "exec", OPT_STRING, &o->exec, "P", "what becomes of every exec in the box: watch, match, ask or off", 0,
          0},
-        {0, "engine", OPT_STRING, &o->engine, "E", "overlay or checkout", 0, 0},
+        {0, "engine", OPT_STRING, &o->engine, "E", "overlay, btrfs, reflink or checkout", 0, 0},
         {0, "require", OPT_STRING, &o->require, "LAYER,...",
          "refuse to start unless these layers are active", 0, 0},
         {0, "net", OPT_LIST, &o->net, "HOST[:PORT]",

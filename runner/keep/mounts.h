@@ -2,7 +2,7 @@
  * mounts: the mounts of the attempt's box that its keeper holds (sandbox/held.h), on its loop.
  *
  * With the overlay engine nothing of the worktree can go: its files are the box's own file system.
- * With the checkout engine the worktree is a folder of the host, and what is read-only in it is
+ * With the other engines the worktree is a folder of the host, and what is read-only in it is
  * watched here: the file .git and the project's settings.
  */
 #ifndef KEEP_MOUNTS_H

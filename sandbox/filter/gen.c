@@ -14,6 +14,7 @@
 #include <asm/unistd.h>
 #include <errno.h>
 #include <linux/audit.h>
+#include <linux/btrfs.h>
 #include <linux/filter.h>
 #include <linux/ptrace.h>
 #include <linux/seccomp.h>
@@ -99,11 +100,17 @@ static const struct sock_filter check_clone[] = {LOAD(0), IF_ANY(NAMESPACES, 0, 
 static const struct sock_filter check_unshare[] = {LOAD(0), IF_ANY(NAMESPACES | NEW_TIME, 0, 1),
                                                    FAIL_WITH(EPERM), ALLOW};
 
-/* Typing into a terminal, the console's selection, and line disciplines. */
+/* Typing into a terminal, the console's selection, and line disciplines. Subvolumes of btrfs: a
+ * read-only one that lets nobody in could be removed by root alone. */
 static const struct sock_filter check_ioctl[] = {LOAD(1),
-                                                 IF_EQUAL(TIOCSTI, 2, 0),
-                                                 IF_EQUAL(TIOCLINUX, 1, 0),
-                                                 IF_EQUAL(TIOCSETD, 0, 1),
+                                                 IF_EQUAL(TIOCSTI, 7, 0),
+                                                 IF_EQUAL(TIOCLINUX, 6, 0),
+                                                 IF_EQUAL(TIOCSETD, 5, 0),
+                                                 IF_EQUAL(BTRFS_IOC_SNAP_CREATE, 4, 0),
+                                                 IF_EQUAL(BTRFS_IOC_SUBVOL_CREATE, 3, 0),
+                                                 IF_EQUAL(BTRFS_IOC_SNAP_CREATE_V2, 2, 0),
+                                                 IF_EQUAL(BTRFS_IOC_SUBVOL_CREATE_V2, 1, 0),
+                                                 IF_EQUAL(BTRFS_IOC_SUBVOL_SETFLAGS, 0, 1),
                                                  FAIL_WITH(EPERM),
                                                  ALLOW};
 

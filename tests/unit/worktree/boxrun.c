@@ -21,6 +21,7 @@
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "worktree/worktree.h"
 
 enum { OBJECTS_MAX = 16 };
 
@@ -175,16 +176,20 @@ static void show_tree(const struct options *o)
     if (o->lower)
         mount_overlay(o);
     else
-        bind(o->tree, o->tree, o->tree_ro != NULL);
+        bind(o->upper ? o->upper : o->tree, o->tree, o->tree_ro != NULL);
     bind(o->gitfile, point, true);
 }
 
-static void show_scratch(const struct options *o)
+static void show_run(const struct options *o)
 {
     if (mount("none", "/run", "tmpfs", 0, NULL) != 0)
         die("/run");
     make_folder("/run/headgate/scratch");
-    bind(o->scratch, "/run/headgate/scratch", false);
+    make_folder(WT_INSIDE_GITDIR);
+    if (o->scratch)
+        bind(o->scratch, "/run/headgate/scratch", false);
+    if (o->gitdir)
+        bind(o->gitdir, WT_INSIDE_GITDIR, o->gitdir_ro != NULL);
 }
 
 int main(int argc, char **argv)
@@ -198,8 +203,7 @@ int main(int argc, char **argv)
     show_tree(&o);
     if (o.gitdir)
         bind(o.gitdir, o.gitdir, o.gitdir_ro != NULL);
-    if (o.scratch)
-        show_scratch(&o);
+    show_run(&o);
     if (o.gid && setgid((gid_t)strtoul(o.gid, NULL, 10)) != 0)
         die("setgid");
     if (o.uid && setuid((uid_t)strtoul(o.uid, NULL, 10)) != 0)

@@ -7,7 +7,7 @@
     struct fixture *f = *state;                            \
     struct err err = ERR_INIT;                             \
     AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT; \
-    make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY)
+    make_attempt(f, &a, "1.1", true, f->engine)
 
 static void commit_and_harvest(struct fixture *f, const struct wt_attempt *a, bool with_snapshot)
 {
@@ -96,7 +96,7 @@ static void leaves_others_alone(void **state)
 {
     WITH_ATTEMPT;
     AUTO_WT_ATTEMPT struct wt_attempt b = WT_ATTEMPT_INIT;
-    make_attempt(f, &b, "1.2", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &b, "1.2", true, f->engine);
     in_repo(f, "git worktree add -q --detach ../own && git branch headgate-mine");
     free(inside(f, &b, "echo b >b && git add b && git commit -qm b"));
     AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
@@ -155,7 +155,7 @@ static void cleans_unused_bases(void **state)
     AUTO_STRV struct strv gone = STRV_INIT;
     AUTO_WT_ATTEMPT struct wt_attempt b = WT_ATTEMPT_INIT;
     in_repo(f, WHOLE_BASE("next"));
-    make_attempt(f, &b, "1.2", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &b, "1.2", true, f->engine);
     assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, false, &err), &err);
     assert_int_equal(gone.n, 0);
     assert_ok(wt_discard(&a, true, &err), &err);
@@ -177,12 +177,12 @@ static void trims_bases_to_a_limit(void **state)
     AUTO_STRV struct strv gone = STRV_INIT;
     AUTO_WT_ATTEMPT struct wt_attempt b = WT_ATTEMPT_INIT, c = WT_ATTEMPT_INIT, d = WT_ATTEMPT_INIT;
     in_repo(f, "head -c 3000000 /dev/urandom >big && " WHOLE_BASE("big"));
-    make_attempt(f, &b, "1.2", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &b, "1.2", true, f->engine);
     in_repo(f, WHOLE_BASE("more"));
-    make_attempt(f, &c, "1.3", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &c, "1.3", true, f->engine);
     assert_ok(wt_discard(&b, true, &err) && wt_discard(&c, true, &err), &err);
     in_repo(f, "git reset -q --hard HEAD~1");
-    make_attempt(f, &d, "1.4", true, WT_ENGINE_OVERLAY); /* b's base is of use again */
+    make_attempt(f, &d, "1.4", true, f->engine); /* b's base is of use again */
     assert_ok(wt_discard(&d, true, &err), &err);
     assert_ok(wt_trim_bases(&gone, f->bases, f->attempts, 20000000, &err), &err);
     assert_int_equal(gone.n, 0);
@@ -195,9 +195,9 @@ static void trims_bases_to_a_limit(void **state)
     free(inside(f, &a, "cat src/one.c"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
+    const struct CMUnitTest each[] = {
         TEST(removes_what_did_nothing),
         TEST(refuses_to_lose_commits),
         TEST(refuses_to_lose_what_was_not_harvested),
@@ -207,8 +207,13 @@ int main(void)
         TEST(leaves_others_alone),
         TEST(survives_a_repository_that_is_gone),
         TEST(opens_without_filters_and_hooks),
+    };
+    const struct CMUnitTest rest[] = {
         TEST(cleans_unused_bases),
         TEST(trims_bases_to_a_limit),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (!fixture_use(argc > 1 ? argv[1] : NULL))
+        return SKIPPED;
+    int failed = cmocka_run_group_tests(each, NULL, NULL);
+    return argc > 1 ? failed : failed + cmocka_run_group_tests(rest, NULL, NULL);
 }

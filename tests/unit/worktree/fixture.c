@@ -14,12 +14,44 @@ static void set_env(const char *name, const char *folder, const char *below)
     setenv(name, value, 1);
 }
 
+/* Where an engine is tried: a folder of a file system that it needs. */
+static const struct {
+    const char *variable; /* names it */
+    const char *absent;   /* where there is none; NULL: then it cannot be tried */
+} grounds[WT_ENGINES] = {
+    [WT_ENGINE_OVERLAY] = {"TMPDIR", "/tmp"},
+    [WT_ENGINE_BTRFS] = {"TEST_FS_BTRFS", NULL},
+    [WT_ENGINE_REFLINK] = {"TEST_FS_XFS", NULL},
+    [WT_ENGINE_CHECKOUT] = {"TMPDIR", "/tmp"},
+};
+
+static enum wt_engine engine_now = WT_ENGINE_OVERLAY;
+
+static const char *ground(enum wt_engine engine)
+{
+    const char *folder = getenv(grounds[engine].variable);
+    return folder && *folder ? folder : grounds[engine].absent;
+}
+
+bool fixture_use(const char *name)
+{
+    struct err err = ERR_INIT;
+    if (name)
+        assert_ok(wt_engine_parse(&engine_now, name, &err), &err);
+    if (ground(engine_now))
+        return true;
+    print_message("skipped: %s names no folder on a file system for the engine %s; tests/run.sh makes "
+                  "one when root starts it\n",
+                  grounds[engine_now].variable, name);
+    return false;
+}
+
 int fixture_setup(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
-    const char *tmp = getenv("TMPDIR");
-    AUTO_FREE char *template = fs_join(tmp ? tmp : "/tmp", "wt-test-XXXXXX");
+    AUTO_FREE char *template = fs_join(ground(engine_now), "wt-test-XXXXXX");
     struct err err = ERR_INIT;
+    f->engine = engine_now;
     if (!mkdtemp(template))
         return -1;
     f->root = fs_realpath(template, &err);
@@ -258,3 +290,30 @@ void harvest(const struct fixture *f, const struct wt_attempt *a, bool with_snap
     struct box_arg box = {.f = f, .a = a};
     assert_ok(wt_harvest(ret, a, with_snapshot, box_fn, &box, &err), &err);
 }
+
+void go_round(struct fixture *f)
+{
+    struct err err = ERR_INIT;
+    AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
+    AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
+    AUTO_WT_MERGE struct wt_merge m = WT_MERGE_INIT;
+    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    make_attempt(f, &a, "1.1", true, f->engine);
+    assert_text(inside(f, &a, "git diff-files --name-only; git status --porcelain"), "");
+    const char *name = wt_engine_name(f->engine);
+    free(inside(f, &a, "echo %s >w-%s && git add . && git commit -qm work && cp w-%s u-%s", name, name,
+                name, name));
+    harvest(f, &a, true, &h);
+    assert_int_equal(h.commits, 2);
+    assert_ok(wt_repo_open(&repo, f->repo, &err), &err);
+    AUTO_FREE char *into = sh(f, f->repo,
+                              "git rev-parse -q --verify main >/dev/null && echo main || "
+                              "git symbolic-ref --short HEAD");
+    const struct wt_merge_ask ask = {.branch = a.branch, .into = into};
+    assert_ok(wt_merge(&m, &repo, &ask, &err), &err);
+    assert_int_not_equal(strlen(m.commit), 0);
+    assert_text(sh(f, f->repo, "git show %s:w-%s %s:u-%s | uniq", into, name, into, name), name);
+    assert_ok(wt_discard(&a, false, &err), &err);
+    free(sh(f, f->repo, "git fsck --strict"));
+}
+

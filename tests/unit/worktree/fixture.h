@@ -21,11 +21,16 @@ struct fixture {
     char *repo; /* root/repo, on main with one commit */
     char *bases;
     char *attempts;
-    enum wt_engine engine;      /* for the test itself */
+    enum wt_engine engine;      /* of fixture_use() */
     const struct strv *include; /* worktree.include of the next attempt */
     const char *base;           /* commit of the next attempt; NULL: HEAD */
     uid_t uid;                  /* owner of attempts; (uid_t)-1: the caller */
 };
+
+/* Let fixtures be for an engine, on a file system that it needs; NULL: overlay. False, with the reason
+ * on standard output: there is none, and the test is a skip. */
+bool fixture_use(const char *engine);
+enum { SKIPPED = 77 };
 
 /* For cmocka_unit_test_setup_teardown; *state is the fixture. */
 int fixture_setup(void **state);
@@ -64,6 +69,9 @@ bool box_fn(void *arg, const struct wt_box_job *job, struct proc_result *ret, st
 /* Harvest; fails the test on an error. */
 void harvest(const struct fixture *f, const struct wt_attempt *a, bool with_snapshot,
              struct wt_harvest *ret);
+
+/* Create, work, harvest, merge and discard in the repository f->repo. */
+void go_round(struct fixture *f);
 
 #define assert_ok(call, err)                        \
     do {                                            \

@@ -1,43 +1,10 @@
 /*
- * Attempts in repositories of every kind, as every kind of user, and many at one moment.
+ * Attempts in repositories of every kind.
  */
 #include "tests/unit/worktree/fixture.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-enum { AT_ONCE = 40, SOMEBODY = 65534 };
-
-/* Create, work, harvest, merge and discard in the repository f->repo. */
-static void go_round(struct fixture *f, bool force, enum wt_engine engine)
-{
-    struct err err = ERR_INIT;
-    AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
-    AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
-    AUTO_WT_MERGE struct wt_merge m = WT_MERGE_INIT;
-    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
-    make_attempt(f, &a, "1.1", force, engine);
-    assert_text(inside(f, &a, "git diff-files --name-only; git status --porcelain"), "");
-    const char *name = wt_engine_name(engine);
-    free(inside(f, &a, "echo %s >w-%s && git add . && git commit -qm work && cp w-%s u-%s", name, name,
-                name, name));
-    harvest(f, &a, true, &h);
-    assert_int_equal(h.commits, 2);
-    assert_ok(wt_repo_open(&repo, f->repo, &err), &err);
-    AUTO_FREE char *into = sh(f, f->repo,
-                              "git rev-parse -q --verify main >/dev/null && echo main || "
-                              "git symbolic-ref --short HEAD");
-    const struct wt_merge_ask ask = {.branch = a.branch, .into = into};
-    assert_ok(wt_merge(&m, &repo, &ask, &err), &err);
-    assert_int_not_equal(strlen(m.commit), 0);
-    assert_text(sh(f, f->repo, "git show %s:w-%s %s:u-%s | uniq", into, name, into, name), name);
-    assert_ok(wt_discard(&a, false, &err), &err);
-    free(sh(f, f->repo, "git fsck --strict"));
-}
 
 static void use_repo(struct fixture *f, const char *name)
 {
@@ -123,15 +90,13 @@ static const struct kind kinds[] = {
 static void works_with_every_kind(void **state)
 {
     struct fixture *f = *state;
-    static const enum wt_engine engines[] = {WT_ENGINE_OVERLAY, WT_ENGINE_CHECKOUT};
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         const struct kind *kind = &kinds[i];
         print_message("             %s\n", kind->name);
         free(sh(f, NULL, "cp -a repo pristine"));
         free(sh(f, NULL, "%s", kind->script));
         use_repo(f, kind->folder);
-        for (size_t k = 0; k < ARRAY_LEN(engines); k++)
-            go_round(f, true, engines[k]);
+        go_round(f);
         use_repo(f, "repo");
         free(sh(f, NULL,
                 "find . -mindepth 1 -maxdepth 1 ! -name pristine ! -name home ! -name bases "
@@ -145,7 +110,7 @@ static void borrowed_objects_are_shown(void **state)
     AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
     free(sh(f, NULL, "git clone -q --shared repo second && git clone -q --shared second third"));
     use_repo(f, "third");
-    make_attempt(f, &a, "1.2", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &a, "1.2", true, f->engine);
     assert_int_equal(a.objects_ro.n, 3);
 }
 
@@ -158,7 +123,7 @@ static void a_sparse_checkout_is_followed(void **state)
     AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
     in_repo(f, "mkdir -p x/y && echo x >x/y/z && git add . && git commit -qm x && "
                "git sparse-checkout set --cone src");
-    make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &a, "1.1", true, f->engine);
     assert_text(inside(f, &a, "ls; git status --porcelain; git sparse-checkout list"),
                 "link\nrun.sh\nsrc\nsrc");
     free(inside(f, &a, "echo more >>src/one.c && mkdir -p x && echo new >x/new"));
@@ -180,7 +145,7 @@ static void a_partial_clone_stays_one(void **state)
     in_repo(f, "git config uploadpack.allowFilter true && echo b >>src/one.c && git commit -qam b");
     free(sh(f, NULL, "git clone -q --filter=blob:none file://$PWD/repo partial"));
     use_repo(f, "partial");
-    make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &a, "1.1", true, f->engine);
     free(inside(f, &a,
                 "git fsck --no-dangling && git gc -q && echo c >>src/one.c && git commit -qam c && "
                 "git log --stat -1 && git rev-list --objects --all --missing=print >/dev/null"));
@@ -215,105 +180,19 @@ static void says_what_is_not_supported(void **state)
     }
 }
 
-static void falls_back_to_a_checkout(void **state)
+int main(int argc, char **argv)
 {
-    struct fixture *f = *state;
-    AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
-    free(sh(
-        f, f->bases,
-        "printf '%%s no such device' \"$(cat /proc/sys/kernel/random/boot_id)\" >overlay-probe"));
-    make_attempt(f, &a, "1.1", false, WT_ENGINE_OVERLAY);
-    assert_int_equal(a.engine, WT_ENGINE_CHECKOUT);
-    assert_has(a.engine_why, "no such device");
-}
-
-struct job {
-    struct fixture *f;
-    struct wt_attempt a;
-    struct err err;
-    char id[16];
-    bool is_ok;
-};
-
-static void *create_one(void *arg)
-{
-    struct job *job = arg;
-    job->is_ok = try_attempt(job->f, &job->a, job->id, true, WT_ENGINE_OVERLAY, &job->err);
-    return NULL;
-}
-
-static void *discard_one(void *arg)
-{
-    struct job *job = arg;
-    job->is_ok = wt_discard(&job->a, true, &job->err);
-    return NULL;
-}
-
-static void run_all(struct job *jobs, void *(*body)(void *))
-{
-    pthread_t threads[AT_ONCE];
-    for (int i = 0; i < AT_ONCE; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, body, &jobs[i]), 0);
-    for (int i = 0; i < AT_ONCE; i++)
-        pthread_join(threads[i], NULL);
-    for (int i = 0; i < AT_ONCE; i++)
-        if (!jobs[i].is_ok)
-            fail_msg("%s: %s", jobs[i].id, jobs[i].err.text);
-}
-
-static void forty_at_one_moment(void **state)
-{
-    struct fixture *f = *state;
-    AUTO_FREE struct job *jobs = xcalloc(AT_ONCE, sizeof(*jobs));
-    for (int i = 0; i < AT_ONCE; i++) {
-        jobs[i] = (struct job){.f = f, .a = WT_ATTEMPT_INIT, .err = ERR_INIT};
-        snprintf(jobs[i].id, sizeof(jobs[i].id), "7.%d", i + 1);
-    }
-    AUTO_FREE char *config = sh(f, f->repo, "md5sum .git/config");
-    run_all(jobs, create_one);
-    assert_text(sh(f, f->repo,
-                   "git branch --list 'headgate/*' | wc -l; git worktree list | wc -l; "
-                   "git worktree list --porcelain | grep -c ^locked"),
-                "40\n41\n40");
-    assert_text(sh(f, f->bases, "ls -d ./*-???????? | wc -l"), "1");
-    assert_text(inside(f, &jobs[AT_ONCE - 1].a, "git status --porcelain; git log --format=%%s"),
-                "first");
-    assert_text(sh(f, f->repo, "md5sum .git/config"), config);
-    run_all(jobs, discard_one);
-    assert_text(
-        sh(f, f->repo,
-           "git for-each-ref --format='%%(refname)'; ls -d .git/worktrees 2>/dev/null; true"),
-        "refs/heads/main");
-    for (int i = 0; i < AT_ONCE; i++)
-        wt_attempt_release(&jobs[i].a);
-}
-
-/* Started by root, boxes run as another account: what it writes belongs to it, and nothing is read
- * again for that. */
-static void another_account_owns_its_work(void **state)
-{
-    struct fixture *f = *state;
-    if (geteuid() != 0)
-        skip();
-    f->uid = SOMEBODY;
-    go_round(f, true, WT_ENGINE_OVERLAY);
-    go_round(f, true, WT_ENGINE_CHECKOUT);
-    AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
-    make_attempt(f, &a, "1.2", true, WT_ENGINE_OVERLAY);
-    assert_text(inside(f, &a, "id -u; echo x >x; stat -c %%u x src/one.c .git"),
-                "65534\n65534\n65534\n65534");
-    struct stat st;
-    assert_int_equal(stat(f->repo, &st), 0);
-    assert_int_equal(st.st_uid, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(works_with_every_kind),         TEST(borrowed_objects_are_shown),
-        TEST(a_sparse_checkout_is_followed), TEST(a_partial_clone_stays_one),
-        TEST(says_what_is_not_supported),    TEST(falls_back_to_a_checkout),
-        TEST(forty_at_one_moment),           TEST(another_account_owns_its_work),
+    const struct CMUnitTest each[] = {
+        TEST(works_with_every_kind),
+        TEST(borrowed_objects_are_shown),
+        TEST(a_sparse_checkout_is_followed),
+        TEST(a_partial_clone_stays_one),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest rest[] = {
+        TEST(says_what_is_not_supported),
+    };
+    if (!fixture_use(argc > 1 ? argv[1] : NULL))
+        return SKIPPED;
+    int failed = cmocka_run_group_tests(each, NULL, NULL);
+    return argc > 1 ? failed : failed + cmocka_run_group_tests(rest, NULL, NULL);
 }

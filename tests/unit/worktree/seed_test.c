@@ -42,7 +42,7 @@ static void settings_pass_and_secrets_do_not(void **state)
         "git@example.com:r.git && "
         "git remote add bare https://SECRET@example.com/r && git remote add ext 'ext::sh -c evil'");
     free(sh(f, f->repo, "printf '[core]\\n\\tabbrev = 12\\n[foo]\\n\\tbar = SECRET\\n' >other"));
-    make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &a, "1.1", true, f->engine);
     const char *const expected[][2] = {
         {"user.name", "Person"},
         {"user.email", "person@example.com"},
@@ -76,7 +76,7 @@ static void refs_and_excludes_pass(void **state)
         "echo '*.mine' >>.git/info/exclude && mkdir -p ~/.config/git && echo '*.all' "
         ">~/.config/git/ignore && "
         "echo '*.bin binary' >~/.config/git/attributes && echo '*.txt text' >.git/info/attributes");
-    make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &a, "1.1", true, f->engine);
     assert_text(inside(f, &a, "git for-each-ref --format='%%(refname) %%(symref)'"),
                 "refs/heads/headgate/1/1 \nrefs/heads/main \nrefs/heads/topic \n"
                 "refs/remotes/origin/HEAD refs/remotes/origin/main\nrefs/remotes/origin/main \n"
@@ -94,7 +94,7 @@ static void hooks_run_inside(void **state)
     AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
     in_repo(f, "printf '#!/bin/sh\\ntouch hook-ran\\n' >.git/hooks/pre-commit && chmod +x "
                ".git/hooks/pre-commit");
-    make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &a, "1.1", true, f->engine);
     free(inside(f, &a, "git commit -q --allow-empty -m x && test -f hook-ran"));
     free(sh(f, a.gitdir, "ls hooks/*.sample 2>/dev/null && exit 1; true"));
 }
@@ -110,7 +110,7 @@ static void hooks_in_the_tree_run_inside(void **state)
             "printf '#!/bin/sh\\nsh .husky/pre-commit\\n' >.husky/_/pre-commit && chmod +x "
             ".husky/_/pre-commit && "
             "git config core.hooksPath .husky/_");
-    make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &a, "1.1", true, f->engine);
     free(inside(f, &a, "git commit -q --allow-empty -m x && test -f husky-ran"));
     assert_string_equal(a.hooks_in_tree, ".husky/_");
 }
@@ -133,22 +133,19 @@ static void prepare_ignored_files(struct fixture *f)
 static void include_copies_ignored_files_only(void **state)
 {
     struct fixture *f = *state;
-    for (int engine = WT_ENGINE_OVERLAY; engine <= WT_ENGINE_CHECKOUT; engine++) {
-        AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
-        struct err err = ERR_INIT;
-        if (engine == WT_ENGINE_OVERLAY)
-            prepare_ignored_files(f);
-        make_with_include(f, &a, patterns, (enum wt_engine)engine);
-        assert_text(inside(f, &a,
-                           "git status --porcelain; cat .env local/deep/file sub/app.cfg; "
-                           "readlink local/inner; cat tracked.cfg"),
-                    "K=1\nd\nc\ndeep/file\nt");
-        assert_text(inside(f, &a, "ls -A local; test ! -e build; test ! -e tracked-not"),
-                    "deep\ninner");
-        assert_text(sh(f, a.dir, "tr '\\0' '\\n' <seeded | sort"),
-                    ".env\nlocal/deep/file\nlocal/inner\nsub/app.cfg");
-        assert_ok(wt_discard(&a, true, &err), &err);
-    }
+    AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
+    struct err err = ERR_INIT;
+    prepare_ignored_files(f);
+    make_with_include(f, &a, patterns, f->engine);
+    assert_text(inside(f, &a,
+                       "git status --porcelain; cat .env local/deep/file sub/app.cfg; "
+                       "readlink local/inner; cat tracked.cfg"),
+                "K=1\nd\nc\ndeep/file\nt");
+    assert_text(inside(f, &a, "ls -A local; test ! -e build; test ! -e tracked-not"),
+                "deep\ninner");
+    assert_text(sh(f, a.dir, "tr '\\0' '\\n' <seeded | sort"),
+                ".env\nlocal/deep/file\nlocal/inner\nsub/app.cfg");
+    assert_ok(wt_discard(&a, true, &err), &err);
 }
 
 static void include_follows_no_link_of_the_commit(void **state)
@@ -162,13 +159,10 @@ static void include_follows_no_link_of_the_commit(void **state)
             "git rm -q --cached cache && rm cache && mkdir cache && echo s >cache/s && echo cache "
             ">>.git/info/exclude");
     static const char *const cache[] = {"cache/", NULL};
-    for (int engine = WT_ENGINE_OVERLAY; engine <= WT_ENGINE_CHECKOUT; engine++) {
-        make_with_include(f, &a, cache, (enum wt_engine)engine);
-        assert_text(sh(f, f->root, "ls outside"), "");
-        assert_text(inside(f, &a, "readlink cache"), "../outside");
-        assert_ok(wt_discard(&a, true, &err), &err);
-        wt_attempt_release(&a);
-    }
+    make_with_include(f, &a, cache, f->engine);
+    assert_text(sh(f, f->root, "ls outside"), "");
+    assert_text(inside(f, &a, "readlink cache"), "../outside");
+    assert_ok(wt_discard(&a, true, &err), &err);
 }
 
 static void a_snapshot_never_holds_what_was_seeded(void **state)
@@ -177,7 +171,7 @@ static void a_snapshot_never_holds_what_was_seeded(void **state)
     AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
     AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
     prepare_ignored_files(f);
-    make_with_include(f, &a, patterns, WT_ENGINE_OVERLAY);
+    make_with_include(f, &a, patterns, f->engine);
     free(inside(f, &a, ": >.gitignore && echo SECRET >>.env && git add -f local/deep/file"));
     harvest(f, &a, true, &h);
     assert_text(sh(f, f->repo, "git diff --name-only main headgate/1/1"), ".gitignore");
@@ -187,16 +181,11 @@ static void a_snapshot_never_holds_what_was_seeded(void **state)
 static void a_change_in_the_first_moment_is_seen(void **state)
 {
     struct fixture *f = *state;
-    for (int engine = WT_ENGINE_OVERLAY; engine <= WT_ENGINE_CHECKOUT; engine++) {
-        AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
-        struct err err = ERR_INIT;
-        in_repo(f, "git commit -q --allow-empty -m %d", engine); /* a new base each time */
-        make_attempt(f, &a, "1.1", true, (enum wt_engine)engine);
-        /* The same size, in the same second as the checkout. */
-        assert_text(inside(f, &a, "printf 'ONE\\n' >src/one.c; git status --porcelain"),
-                    " M src/one.c");
-        assert_ok(wt_discard(&a, true, &err), &err);
-    }
+    AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
+    make_attempt(f, &a, "1.1", true, f->engine);
+    /* The same size, in the same second as the checkout. */
+    assert_text(inside(f, &a, "printf 'ONE\\n' >src/one.c; git status --porcelain"),
+                " M src/one.c");
 }
 
 static void a_missing_git_lfs_is_no_failure(void **state)
@@ -213,7 +202,7 @@ static void a_missing_git_lfs_is_no_failure(void **state)
         "git config filter.lfs.clean 'no-such-git-lfs clean'");
     if (sh_status(f, NULL, "command -v git-lfs >/dev/null") == 0)
         skip();
-    make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &a, "1.1", true, f->engine);
     assert_text(inside(f, &a, "git status --porcelain; cat x.bin"), "pointer");
 }
 
@@ -225,7 +214,7 @@ static void the_persons_filters_run(void **state)
             "echo '*.up filter=up' >.gitattributes && git config filter.up.smudge 'tr a-z A-Z' && "
             "git config filter.up.clean 'tr A-Z a-z' && echo text >x.up && git add . && git commit "
             "-qm up");
-    make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &a, "1.1", true, f->engine);
     assert_text(inside(f, &a, "cat x.up; git status --porcelain"), "TEXT");
 }
 
@@ -269,7 +258,7 @@ static void lfs_files_come_from_the_store(void **state)
     AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
     AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
     set_up_lfs(f);
-    make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &a, "1.1", true, f->engine);
     /* What is not in the store is a pointer; nothing was asked of git-lfs, so of no network. */
     assert_text(
         inside(f, &a, "git status --porcelain; tail -n 1 here.bin; head -n 1 'not here.bin'"),
@@ -299,9 +288,9 @@ static void lfs_files_come_from_the_store(void **state)
     setenv("PATH", path, 1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
+    const struct CMUnitTest each[] = {
         TEST(settings_pass_and_secrets_do_not),
         TEST(refs_and_excludes_pass),
         TEST(hooks_run_inside),
@@ -314,5 +303,7 @@ int main(void)
         TEST(lfs_files_come_from_the_store),
         TEST(the_persons_filters_run),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (!fixture_use(argc > 1 ? argv[1] : NULL))
+        return SKIPPED;
+    return cmocka_run_group_tests(each, NULL, NULL);
 }

@@ -24,12 +24,12 @@ static char *joined(const struct strv *lines)
     return buf_steal(&all);
 }
 
-static void odd_files(struct fixture *f, enum wt_engine engine, bool is_large)
+static void odd_files(struct fixture *f, bool is_large)
 {
     struct err err = ERR_INIT;
     AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
     AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
-    make_attempt(f, &a, "3.2", true, engine);
+    make_attempt(f, &a, "3.2", true, f->engine);
     free(inside(f, &a,
                 "echo new >new && rm src/one.c && mkfifo src/one.c && mkfifo 'a pipe' && "
                 "echo out/ >.gitignore && mkdir out && mkfifo out/ignored && "
@@ -61,17 +61,12 @@ static void odd_files(struct fixture *f, enum wt_engine engine, bool is_large)
 
 static void large_files_are_left_out_and_told(void **state)
 {
-    odd_files(*state, WT_ENGINE_OVERLAY, true);
-}
-
-static void large_files_of_a_checkout_too(void **state)
-{
-    odd_files(*state, WT_ENGINE_CHECKOUT, true);
+    odd_files(*state, true);
 }
 
 static void special_files_alone_keep_nothing(void **state)
 {
-    odd_files(*state, WT_ENGINE_OVERLAY, false);
+    odd_files(*state, false);
 }
 
 static void the_git_folder_holds_nothing_that_waits(void **state)
@@ -84,7 +79,7 @@ static void the_git_folder_holds_nothing_that_waits(void **state)
     };
     struct fixture *f = *state;
     AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
-    make_attempt(f, &a, "3.2", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &a, "3.2", true, f->engine);
     for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
         struct err err = ERR_INIT;
         AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
@@ -145,7 +140,7 @@ static void a_delta_bomb_is_refused_before_it_is_made(void **state)
     static const uint32_t counts[] = {2, 200}; /* unpacked to loose objects, and indexed */
     struct fixture *f = *state;
     AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
-    make_attempt(f, &a, "3.2", true, WT_ENGINE_OVERLAY);
+    make_attempt(f, &a, "3.2", true, f->engine);
     AUTO_FREE char *path = quarantine_path(a.repo, "bomb");
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
         struct err err = ERR_INIT;
@@ -201,15 +196,19 @@ static void every_kind_is_named_wherever_it_lies(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
+    const struct CMUnitTest each[] = {
         TEST(large_files_are_left_out_and_told),
-        TEST(large_files_of_a_checkout_too),
         TEST(special_files_alone_keep_nothing),
         TEST(the_git_folder_holds_nothing_that_waits),
         TEST(a_delta_bomb_is_refused_before_it_is_made),
+    };
+    const struct CMUnitTest rest[] = {
         cmocka_unit_test(every_kind_is_named_wherever_it_lies),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (!fixture_use(argc > 1 ? argv[1] : NULL))
+        return SKIPPED;
+    int failed = cmocka_run_group_tests(each, NULL, NULL);
+    return argc > 1 ? failed : failed + cmocka_run_group_tests(rest, NULL, NULL);
 }
