@@ -11,6 +11,7 @@
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 #include "worktree/attempt.h"
+#include "worktree/busy.h"
 #include "worktree/changed.h"
 #include "worktree/fault.h"
 #include "worktree/gitrun.h"
@@ -156,7 +157,11 @@ static bool refuse_unmerged(const struct wt_attempt *a, struct err *err)
 static bool refuse_checked_out(const struct wt_attempt *a, struct err *err)
 {
     AUTO_FREE char *full = xasprintf("refs/heads/%s", a->branch);
+    AUTO_FREE char *busy = NULL;
     char *path = NULL;
+    busy_with(&busy, a->repo, full);
+    if (busy)
+        return err_set(err, ERR_REFUSED, "the branch %s %s; finish that first", a->branch, busy);
     if (!repo_checkout_of(&path, a->repo, full, err))
         return false;
     if (!path)

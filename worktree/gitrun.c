@@ -108,6 +108,21 @@ bool gitrun(struct proc_result *ret, const struct gitrun *g, const char *const *
     return proc_run(ret, &cmd, err);
 }
 
+/* Lines as clauses, since an error is one line. */
+static void add_clauses(struct buf *out, const char *text, size_t len)
+{
+    AUTO_BUF struct buf clean = BUF_INIT;
+    AUTO_STRV struct strv lines = STRV_INIT;
+    text_sanitise(&clean, text, len, TEXT_KEEP_NEWLINE | TEXT_KEEP_TAB);
+    strv_split(&lines, clean.ptr, '\n', false);
+    for (size_t i = 0; i < lines.n; i++) {
+        const char *line = lines.v[i] + strspn(lines.v[i], " \t");
+        bool is_list = out->len > 0 && out->ptr[out->len - 1] == ':';
+        if (*line)
+            buf_addf(out, "%s%s", out->len == 0 ? "" : is_list ? " " : "; ", line);
+    }
+}
+
 bool gitrun_failed(const struct proc_result *r, const char *const *args, struct err *err)
 {
     const char *said = r->errout.ptr;
@@ -119,7 +134,7 @@ bool gitrun_failed(const struct proc_result *r, const char *const *args, struct 
     while (len > 0 && said[len - 1] == '\n')
         len--;
     AUTO_BUF struct buf clean = BUF_INIT;
-    text_sanitise(&clean, said, len < 700 ? len : 700, TEXT_KEEP_NEWLINE);
+    add_clauses(&clean, said, len < 700 ? len : 700);
     if (clean.len == 0)
         return err_set(err, ERR_FAILED, "git %s ended with status %d", args[0], r->status);
     return err_set(err, ERR_FAILED, "git %s: %s", args[0], clean.ptr);

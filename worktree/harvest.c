@@ -17,6 +17,7 @@
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 #include "worktree/attempt.h"
+#include "worktree/busy.h"
 #include "worktree/changed.h"
 #include "worktree/fault.h"
 #include "worktree/gitrun.h"
@@ -142,7 +143,12 @@ static char *obstacle(const struct homecoming *h, const struct ref_list *now, st
         return xasprintf("the branch %s was deleted", h->a->branch);
     if (strcmp(current, last) != 0)
         return xasprintf("the branch %s was moved by somebody else", h->a->branch);
-    char *path = NULL;
+    char *busy = NULL, *path = NULL;
+    busy_with(&busy, h->a->repo, h->names.public);
+    if (busy) {
+        AUTO_FREE char *clause = busy;
+        return xasprintf("the branch %s %s", h->a->branch, clause);
+    }
     if (!repo_checkout_of(&path, h->a->repo, h->names.public, err) || !path)
         return NULL;
     AUTO_FREE char *held = path;

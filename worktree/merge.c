@@ -13,10 +13,12 @@
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
+#include "worktree/busy.h"
 #include "worktree/fault.h"
 #include "worktree/gitcfg.h"
 #include "worktree/gitrun.h"
 #include "worktree/graft.h"
+#include "worktree/merged.h"
 #include "worktree/quarantine.h"
 #include "worktree/refs.h"
 #include "worktree/repo.h"
@@ -54,6 +56,7 @@ void wt_merge_release(struct wt_merge *m)
 {
     strv_release(&m->conflicts);
     free(m->note);
+    free(m->into);
     *m = (struct wt_merge)WT_MERGE_INIT;
 }
 
@@ -72,25 +75,72 @@ static bool default_target(struct merging *m, struct err *err)
                    "the main checkout is on no branch; say which one to merge into with --into");
 }
 
-static bool take_branch(char ret[65], const struct ref_list *refs, const char *full,
-                        const char *name, struct err *err)
+static void add_note(struct merging *m, const char *note)
 {
-    const char *oid = refs_oid(refs, full);
+    char *all = m->result.note ? xasprintf("%s; %s", m->result.note, note) : xstrdup(note);
+    free(m->result.note);
+    m->result.note = all;
+}
+
+static bool take_target(struct merging *m, const struct ref_list *refs, struct err *err)
+{
+    const char *oid = refs_oid(refs, m->target_ref);
+    AUTO_FREE char *shown = text_clean(m->into);
+    AUTO_FREE char *busy = NULL;
+    struct err ignored = ERR_INIT;
     if (!*oid) {
-        AUTO_FREE char *shown = text_clean(name);
+        AUTO_FREE char *main_branch = wt_main_branch(m->repo->common_dir, &ignored);
+        if (main_branch && strcmp(main_branch, m->into) == 0)
+            return err_set(err, ERR_CONFLICT,
+                           "%s has no commit yet; commit your own work there first, then merge",
+                           shown);
         return err_set(err, ERR_NOT_FOUND, "there is no branch named %s", shown);
     }
-    memcpy(ret, oid, strlen(oid) + 1);
+    memcpy(m->graft.target, oid, strlen(oid) + 1);
+    busy_with(&busy, m->repo->common_dir, m->target_ref);
+    return !busy || err_set(err, ERR_REFUSED,
+                            "the branch %s %s; finish that or give it up there, then merge. Nothing "
+                            "was changed",
+                            shown, busy);
+}
+
+/* Whether the attempt's own tip, where it is apart from a branch that somebody moved, is in that
+ * branch too. */
+static bool note_apart(struct merging *m, const char *own, struct err *err)
+{
+    AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
+    struct gitrun g = {.git_dir = m->repo->common_dir};
+    if (!*own)
+        return true;
+    if (!gitrun(&r, &g, GIT_ARGS("merge-base", "--is-ancestor", own, m->graft.tip), err))
+        return false;
+    AUTO_FREE char *note =
+        xasprintf("this is %s as somebody moved it: what the attempt did since is not in, it is at "
+                  REFS_OWN "%s/head",
+                  m->ask->branch, refs_attempt_part(m->ask->branch));
+    if (r.status != 0)
+        add_note(m, note);
     return true;
 }
 
+/* The branch, or in its place what the attempt brought home, when somebody has deleted it. */
 static bool take_tip(struct merging *m, const struct ref_list *refs, const char *source,
                      struct err *err)
 {
-    if (!m->ask->tip)
-        return take_branch(m->graft.tip, refs, source, m->ask->branch, err);
-    memcpy(m->graft.tip, m->ask->tip, strnlen(m->ask->tip, sizeof(m->graft.tip) - 1));
-    return true;
+    const struct wt_merge_ask *ask = m->ask;
+    const char *part = refs_attempt_part(ask->branch);
+    AUTO_FREE char *own = xasprintf(REFS_OWN "%s/head", part ? part : "");
+    const char *branch = refs_oid(refs, source);
+    const char *tip = ask->tip ? ask->tip : *branch ? branch : ask->own_tip;
+    if (!tip)
+        return err_set(err, ERR_NOT_FOUND, "there is no branch named %s", ask->branch);
+    memcpy(m->graft.tip, tip, strnlen(tip, sizeof(m->graft.tip) - 1));
+    if (!ask->tip && !*branch) {
+        AUTO_FREE char *note = xasprintf("the branch %s was deleted, and this is what it held",
+                                         ask->branch);
+        add_note(m, note);
+    }
+    return ask->tip || !*branch || note_apart(m, refs_oid(refs, own), err);
 }
 
 /* Of a git folder that lies elsewhere (git init --separate-git-dir), git lists the folder itself.
@@ -109,18 +159,22 @@ static bool look(struct merging *m, struct err *err)
 {
     AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
     AUTO_GITCFG struct gitcfg cfg = GITCFG_INIT;
-    AUTO_FREE char *source = xasprintf("refs/heads/%s", m->ask->branch);
-    if (m->ask->into)
-        m->into = xstrdup(m->ask->into);
+    static const char heads[] = "refs/heads/";
+    AUTO_FREE char *source = xasprintf("%s%s", heads, m->ask->branch);
+    const char *part = refs_attempt_part(m->ask->branch);
+    AUTO_FREE char *own = xasprintf(REFS_OWN "%s", part ? part : "");
+    const char *into = m->ask->into;
+    if (into)
+        m->into = xstrdup(strncmp(into, heads, strlen(heads)) == 0 ? into + strlen(heads) : into);
     else if (!default_target(m, err))
         return false;
-    m->target_ref = xasprintf("refs/heads/%s", m->into);
+    m->target_ref = xasprintf("%s%s", heads, m->into);
+    m->result.into = xstrdup(m->into);
     if (strcmp(m->target_ref, source) == 0)
         return err_set(err, ERR_USAGE, "a branch is not merged into itself; use --into");
     const char *common = m->repo->common_dir;
-    if (!refs_list(&refs, common, GIT_ARGS(source, m->target_ref), err) ||
-        !take_tip(m, &refs, source, err) ||
-        !take_branch(m->graft.target, &refs, m->target_ref, m->into, err) ||
+    if (!refs_list(&refs, common, GIT_ARGS(source, m->target_ref, own), err) ||
+        !take_target(m, &refs, err) || !take_tip(m, &refs, source, err) ||
         !repo_checkout_of(&m->checkout, common, m->target_ref, err) ||
         !gitcfg_load(&cfg, common, err))
         return false;
@@ -182,14 +236,50 @@ static char *merge_message(const struct merging *m)
     return xasprintf("Merge branch '%s' into %s", m->ask->branch, m->into);
 }
 
+/* Whether the tip's work is in the target already, as one commit or one by one. */
+static bool is_known(bool *ret, const struct merging *m, struct err *err)
+{
+    AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
+    const struct graft *g = &m->graft;
+    struct gitrun run = {.git_dir = g->common_dir};
+    *ret = false;
+    if (!gitrun(&r, &run, GIT_ARGS("merge-base", g->target, g->tip), err))
+        return false;
+    buf_rtrim(&r.out);
+    const char *from = g->leave_out ? g->leave_out : r.out.ptr;
+    return !gitrun_is_oid(from) || merged_into(ret, g->common_dir, from, g->tip, g->target, err);
+}
+
+/* Conflicts with what is known, and was changed there since, are none. */
+static bool forget_known(struct merging *m, char ret_new[65], struct err *err)
+{
+    bool is_in = false;
+    if (m->result.conflicts.n == 0)
+        return true;
+    if (!is_known(&is_in, m, err))
+        return false;
+    if (is_in) {
+        strv_release(&m->result.conflicts);
+        memcpy(ret_new, m->graft.target, sizeof(m->graft.target));
+    }
+    return true;
+}
+
 static bool make_merge(struct merging *m, char ret_new[65], struct err *err)
 {
     struct graft *g = &m->graft;
-    char tree[65];
+    char tree[65], target_tree[65];
     AUTO_FREE char *message = m->ask->message ? xstrdup(m->ask->message) : merge_message(m);
-    if (!graft_merge_trees(tree, &m->result.conflicts, g, g->target, g->tip, err))
+    if (!graft_tree_of(target_tree, g, g->target, err) ||
+        !graft_merge_trees(tree, &m->result.conflicts, g, g->target, g->tip, err))
         return false;
-    return m->result.conflicts.n > 0 ||
+    bool brings_nothing = m->result.conflicts.n == 0 && strcmp(tree, target_tree) == 0;
+    bool is_in = false;
+    if (brings_nothing && !is_known(&is_in, m, err))
+        return false;
+    if (is_in)
+        memcpy(ret_new, g->target, sizeof(g->target));
+    return is_in || m->result.conflicts.n > 0 ||
            graft_commit(ret_new, g, tree, g->target, g->tip, message, NULL, err);
 }
 
@@ -246,10 +336,50 @@ static bool compute(struct merging *m, char ret_new[65], struct err *err)
 
 static bool refuse(const struct merging *m, const struct err *why, struct err *err)
 {
+    static const char *const own_files[] = {"not uptodate", "would be overwritten", "would lose"};
     AUTO_FREE char *shown = text_clean(m->checkout);
+    const char *advice = "";
+    for (size_t i = 0; i < ARRAY_LEN(own_files); i++)
+        if (strstr(why->text, own_files[i]))
+            advice = "; commit, stash or move what is yours there, then merge again";
     return err_set(err, ERR_REFUSED,
-                   "the checkout at %s cannot be updated, nothing was changed: %s", shown,
-                   why->text);
+                   "the checkout at %s cannot be updated, nothing was changed: %s%s", shown,
+                   why->text, advice);
+}
+
+/* What git read-tree would overwrite and git merge refuses to: files that are ignored and not
+ * tracked, where the new commit has one. */
+static bool check_ignored(const struct merging *m, const struct gitrun *dry, const char *new_oid,
+                          struct err *err)
+{
+    AUTO_BUF struct buf added = BUF_INIT, asked = BUF_INIT, there = BUF_INIT;
+    struct gitrun list = *dry;
+    struct err why = ERR_INIT;
+    if (!gitrun_out(&added, dry,
+                    GIT_ARGS("diff-tree", "-r", "-z", "--name-only", "--no-renames",
+                             "--diff-filter=A", m->graft.target, new_oid),
+                    err))
+        return false;
+    if (added.len == 0)
+        return true;
+    for (const char *p = added.ptr; p < added.ptr + added.len; p += strlen(p) + 1) {
+        buf_addf(&asked, "./%s", p); /* so that no name is magic */
+        buf_addch(&asked, '\0');
+    }
+    list.input = asked.ptr;
+    list.input_len = asked.len;
+    if (!gitrun_out(&there, &list, GIT_ARGS("check-ignore", "--no-index", "-z", "--stdin"), &why) ||
+        there.len == 0) /* status 1: none of them is ignored */
+        return true;
+    for (const char *p = there.ptr; p < there.ptr + there.len; p += strlen(p) + 1) {
+        AUTO_FREE char *path = fs_join(m->checkout, p);
+        AUTO_FREE char *shown = text_clean(p + strlen("./"));
+        if (!fs_exists(path))
+            continue;
+        err_set(&why, ERR_REFUSED, "the ignored file %s would be overwritten", shown);
+        return refuse(m, &why, err);
+    }
+    return true;
 }
 
 /* Ask git, with a copy of the checkout's index, whether local changes would be overwritten. */
@@ -268,8 +398,9 @@ static bool check_checkout(const struct merging *m, const char *new_oid, struct 
         !gitrun(&r, &dry, GIT_ARGS("update-index", "-q", "--refresh"), err))
         return false;
     return gitrun_out(&ignored, &dry,
-                      GIT_ARGS("read-tree", "-n", "-u", "-m", m->graft.target, new_oid), &why) ||
-           refuse(m, &why, err);
+                      GIT_ARGS("read-tree", "-n", "-u", "-m", m->graft.target, new_oid), &why)
+               ? check_ignored(m, &dry, new_oid, err)
+               : refuse(m, &why, err);
 }
 
 static bool update_checkout(const struct merging *m, const char *new_oid, struct err *err)
@@ -311,19 +442,25 @@ static void remember(const struct merging *m)
 static bool apply(struct merging *m, const char *new_oid, bool dry_run, struct err *err)
 {
     bool is_there = m->checkout && fs_is_dir(m->checkout);
+    char *moved_subs = NULL;
     if (is_there && !check_checkout(m, new_oid, err))
         return false;
     if (dry_run)
         return true;
     if (!wt_fault(err) || !quarantine_migrate(m->quarantine, m->repo->common_dir, err) ||
         !wt_fault(err) ||
-        !subs_hold_merged(&m->result.note, m->repo, m->graft.target, new_oid, err) ||
-        !(is_there ? update_checkout(m, new_oid, err) : move_ref(m, new_oid, err)))
+        !subs_hold_merged(&moved_subs, m->repo, m->graft.target, new_oid, err))
         return false;
+    AUTO_FREE char *note = moved_subs;
+    if (!(is_there ? update_checkout(m, new_oid, err) : move_ref(m, new_oid, err)))
+        return false;
+    if (note)
+        add_note(m, note);
     if (m->checkout && !is_there) {
         AUTO_FREE char *shown = text_clean(m->checkout);
-        free(m->result.note);
-        m->result.note = xasprintf("the ref moved, the checkout did not: %s is not there", shown);
+        AUTO_FREE char *stayed =
+            xasprintf("the ref moved, the checkout did not: %s is not there", shown);
+        add_note(m, stayed);
     }
     remember(m);
     return true;
@@ -341,7 +478,8 @@ bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_
         .result = WT_MERGE_INIT,
     };
     char new_oid[65] = "";
-    if (!look(&m, err) || !make_quarantine(&m, err) || !wt_fault(err) || !compute(&m, new_oid, err))
+    if (!look(&m, err) || !make_quarantine(&m, err) || !wt_fault(err) || !compute(&m, new_oid, err) ||
+        !forget_known(&m, new_oid, err))
         return false;
     if (m.result.conflicts.n == 0) {
         m.result.up_to_date = strcmp(new_oid, m.graft.target) == 0;

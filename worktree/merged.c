@@ -103,20 +103,35 @@ static bool is_in(bool *ret, const struct search *s, const char *target, struct 
            all_have_equals(ret, s, target, squashed, root.ptr, err);
 }
 
-bool merged_elsewhere(bool *ret, const char *common_dir, const char *base, const char *tip,
-                      struct err *err)
+static bool is_in_one(bool *ret, const struct strv *targets, const char *common_dir,
+                      const char *base, const char *tip, struct err *err)
 {
     struct search s = {.common_dir = common_dir, .base = base, .tip = tip, .env = STRV_INIT};
-    AUTO_STRV struct strv targets = STRV_INIT;
     AUTO_FREE char *key = xasprintf("look for %s by %d", tip, (int)getpid());
     AUTO_FREE char *quarantine = quarantine_path(common_dir, key);
     struct err ignored = ERR_INIT;
     *ret = false;
     quarantine_add_env(&s.env, quarantine, common_dir);
-    bool ok = list_targets(&targets, common_dir, err) && fs_mkdirs(quarantine, 0755, err);
-    for (size_t i = 0; ok && !*ret && i < targets.n; i++)
-        ok = is_in(ret, &s, targets.v[i], err);
+    bool ok = fs_mkdirs(quarantine, 0755, err);
+    for (size_t i = 0; ok && !*ret && i < targets->n; i++)
+        ok = is_in(ret, &s, targets->v[i], err);
     (void)!fs_remove_tree(AT_FDCWD, quarantine, &ignored);
     strv_release(&s.env);
     return ok;
+}
+
+bool merged_elsewhere(bool *ret, const char *common_dir, const char *base, const char *tip,
+                      struct err *err)
+{
+    AUTO_STRV struct strv targets = STRV_INIT;
+    return list_targets(&targets, common_dir, err) &&
+           is_in_one(ret, &targets, common_dir, base, tip, err);
+}
+
+bool merged_into(bool *ret, const char *common_dir, const char *base, const char *tip,
+                 const char *target, struct err *err)
+{
+    AUTO_STRV struct strv targets = STRV_INIT;
+    strv_push(&targets, target);
+    return is_in_one(ret, &targets, common_dir, base, tip, err);
 }

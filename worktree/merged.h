@@ -13,5 +13,8 @@
  * as one commit, or commit by commit. Blocks for twenty seconds at most, and then says no. */
 bool merged_elsewhere(bool *ret, const char *common_dir, const char *base, const char *tip,
                       struct err *err) WARN_UNUSED;
+/* The same for one commit, whose history is looked at. */
+bool merged_into(bool *ret, const char *common_dir, const char *base, const char *tip,
+                 const char *target, struct err *err) WARN_UNUSED;
 
 #endif

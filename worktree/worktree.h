@@ -252,6 +252,7 @@ struct wt_merge {
     char commit[65]; /* the target's new commit, "" when up to date or conflicts */
     bool up_to_date, was_ff;
     struct strv conflicts; /* raw paths; non-empty means nothing was changed */
+    char *into;            /* short name of the branch that it was about */
     char *note;            /* "the ref moved, the checkout did not: ...", or NULL */
 };
 void wt_merge_release(struct wt_merge *m);
@@ -264,7 +265,8 @@ struct wt_merge_ask {
     const char *branch; /* of the attempt */
     const char *tip;  /* a commit to merge in its place, which does not count as the attempt; NULL:
                          the branch */
-    const char *into; /* short name of a branch; NULL: the branch of the main checkout */
+    const char *own_tip; /* what to merge when somebody deleted the branch; NULL: nothing */
+    const char *into; /* name of a branch, short or full; NULL: the branch of the main checkout */
     enum wt_merge_how how;
     const char *message;         /* NULL: a default; of no use to a fast-forward and a rebase */
     const char *leave_out;       /* a commit below the branch that stays out (uncommitted work that
@@ -275,7 +277,8 @@ struct wt_merge_ask {
 };
 /* Merge the attempt's branch. A target that is checked out is updated there by `git merge
  * --ff-only` with the person's own hooks and filters; ERR_REFUSED when local, untracked or ignored
- * files would be overwritten. What is made is signed when the person
+ * files would be overwritten, and when the target is being rebased or bisected. Work that is in the
+ * target already, squashed or picked, is up to date. What is made is signed when the person
  * signs; with a rebase that is every commit. A rebase keeps each commit's author, a
  * squash the author of all its commits when that is one. */
 bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_merge_ask *ask,

@@ -93,13 +93,13 @@ static bool try_all(json_t *trials, const json_t *attempts, const char *into, st
     json_array_foreach(attempts, i, attempt)
     {
         AUTO_JSON json_t *group = json_array();
-        const char *repo = jx_str(attempt, "repo", "");
-        if (!tree_has_work(attempt) || strv_has(&done, repo))
+        const char *common = jx_str(attempt, "common", "");
+        if (!tree_has_work(attempt) || strv_has(&done, common))
             continue;
-        strv_push(&done, repo);
+        strv_push(&done, common);
         json_array_foreach(attempts, k, other)
         {
-            if (tree_has_work(other) && strcmp(jx_str(other, "repo", ""), repo) == 0)
+            if (tree_has_work(other) && strcmp(jx_str(other, "common", ""), common) == 0)
                 json_array_append(group, (json_t *)(uintptr_t)other);
         }
         if ((into && !check_branch(attempt, into, err)) ||
@@ -111,9 +111,7 @@ static bool try_all(json_t *trials, const json_t *attempts, const char *into, st
 
 static bool is_of(const json_t *attempt, const struct wt_repo *repo)
 {
-    const char *path = jx_str(attempt, "repo", "");
-    return !repo->common_dir || strcmp(path, repo->common_dir) == 0 ||
-           (repo->toplevel && strcmp(path, repo->toplevel) == 0);
+    return !repo->common_dir || strcmp(jx_str(attempt, "common", ""), repo->common_dir) == 0;
 }
 
 /* Where none is named: the attempts of this folder's repository (elsewhere: all) with work that was

@@ -59,19 +59,6 @@ static const char *named_target(const json_t *attempt, const struct merge_opts *
     return o->into ? o->into : jx_str(attempt, "into", NULL);
 }
 
-/* The branch that is merged into, in the words of people. */
-static const char *target(const json_t *attempt, const struct merge_opts *o,
-                          const struct wt_repo *repo)
-{
-    static const char heads[] = "refs/heads/";
-    const char *into = named_target(attempt, o);
-    if (!into)
-        into = repo->head_ref;
-    if (into && strncmp(into, heads, strlen(heads)) == 0)
-        into += strlen(heads);
-    return into ? into : "HEAD";
-}
-
 /* The agent has the target's commits in its borrowed objects, whatever they are called in its box.
  */
 static bool hand_over(struct client *c, const json_t *attempt, const char *into,
@@ -109,30 +96,35 @@ static bool conflict(struct client *c, const json_t *attempt, const struct merge
         buf_addf(&paths, "%s%s", i ? ", " : "", path);
     }
     if (o->to_agent && !o->dry_run)
-        return hand_over(c, attempt, target(attempt, o, repo), repo, paths.ptr, err);
+        return hand_over(c, attempt, m->into, repo, paths.ptr, err);
+    if (jx_bool(attempt, "base_wip", false))
+        return err_set(err, ERR_CONFLICT,
+                       "%s conflicts in %s; nothing was changed. It grew from your uncommitted work: "
+                       "commit that first, then merge again",
+                       id, paths.ptr);
     return err_set(err, ERR_CONFLICT,
                    "%s conflicts in %s; nothing was changed. Resolve it with git merge %s, or let "
                    "the agent do it: headgate merge --to-agent %s",
                    id, paths.ptr, branch, id);
 }
 
-static bool record(struct client *c, const json_t *attempt, const struct merge_opts *o,
-                   const struct wt_repo *repo, const struct wt_merge *m, struct err *err)
+static bool record(struct client *c, const json_t *attempt,
+                   const struct wt_merge *m, struct err *err)
 {
     AUTO_JSON json_t *result = NULL;
     json_t *request = json_object();
     jx_set_str(request, "attempt", jx_str(attempt, "id", ""));
-    jx_set_str(request, "into", target(attempt, o, repo));
+    jx_set_str(request, "into", m->into);
     jx_set_str(request, "commit", *m->commit ? m->commit : jx_str(attempt, "tip", ""));
     return client_call(&result, c, "attempt.merged", request, err);
 }
 
 static void tell(struct buf *out, const json_t *attempt, const struct merge_opts *o,
-                 const struct wt_repo *repo, const struct wt_merge *m)
+                 const struct wt_merge *m)
 {
     enum { OID_SHORT = 10 };
     AUTO_FREE char *note = text_clean(m->note ? m->note : "");
-    AUTO_FREE char *into = text_clean(target(attempt, o, repo));
+    AUTO_FREE char *into = text_clean(m->into);
     bool is_rebase = o->rebase || (jx_bool(attempt, "base_wip", false) && !o->squash);
     const char *how = m->up_to_date ? "is already in"
                       : o->dry_run  ? "would merge cleanly into"
@@ -163,6 +155,7 @@ static bool merge_one(struct client *c, const json_t *attempt, const struct merg
     strv_pushf(&trailers, "Headgate-Agent: %s", jx_str(attempt, "agent", "?"));
     const struct wt_merge_ask ask = {
         .branch = jx_str(attempt, "branch", ""),
+        .own_tip = jx_str(attempt, "tip", NULL),
         .into = named_target(attempt, o),
         .how = merge_how(o),
         .message = message,
@@ -178,8 +171,8 @@ static bool merge_one(struct client *c, const json_t *attempt, const struct merg
         return false;
     if (m.conflicts.n)
         return conflict(c, attempt, o, &repo, &m, err);
-    tell(&text, attempt, o, &repo, &m);
-    return out_buf(&text, err) && (o->dry_run || record(c, attempt, o, &repo, &m, err));
+    tell(&text, attempt, o, &m);
+    return out_buf(&text, err) && (o->dry_run || record(c, attempt, &m, err));
 }
 
 static bool merge(char **argv, struct err *err)

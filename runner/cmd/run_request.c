@@ -66,6 +66,16 @@ static bool add_tasks(json_t *request, const struct run_opts *o, struct err *err
     return true;
 }
 
+/* Work that began in a linked worktree goes back to the branch of that one; NULL: it began in the
+ * main checkout, whose branch is looked at when it is merged. */
+static const char *branch_of_linked(const struct wt_repo *repo)
+{
+    static const char heads[] = "refs/heads/";
+    bool is_linked = strcmp(repo->git_dir, repo->common_dir) != 0;
+    bool is_branch = repo->head_ref && strncmp(repo->head_ref, heads, strlen(heads)) == 0;
+    return is_linked && is_branch ? repo->head_ref + strlen(heads) : NULL;
+}
+
 static bool add_start(json_t *request, struct run_start *start, const struct run_opts *o,
                       const struct config *config, struct err *err)
 {
@@ -78,8 +88,7 @@ static bool add_start(json_t *request, struct run_start *start, const struct run
     jx_set_str(request, "base_name", s->commit.ref);
     jx_set_bool(request, "base_wip", s->is_wip);
     jx_set_bool(request, "hold", s->held != NULL);
-    if (o->on)
-        jx_set_str(request, "into", o->on);
+    jx_set_str(request, "into", o->on ? o->on : branch_of_linked(&start->repo));
     if (s->note)
         jx_set(request, "notes", json_pack("[o]", jx_bytes(s->note, strlen(s->note))));
     return true;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "runner/base/fs.h"
 #include "runner/base/mem.h"
 
 static bool is_running(const json_t *attempt)
@@ -32,8 +33,18 @@ bool tree_attempts(json_t **ret, struct client *c, const struct strv *words, str
 
 bool tree_repo(struct wt_repo *ret, const json_t *attempt, struct err *err)
 {
-    return wt_repo_open(ret, jx_str(attempt, "repo", ""), err) ||
-           err_prefix(err, "%s", jx_str(attempt, "id", "?"));
+    const char *common = jx_str(attempt, "common", "");
+    struct err why = ERR_INIT;
+    if (wt_repo_open(ret, jx_str(attempt, "repo", ""), &why))
+        return true;
+    /* A linked worktree that the person removed since: the repository is still there. */
+    AUTO_FREE char *main_folder = strcmp(fs_basename(common), ".git") == 0 ? fs_dirname(common)
+                                                                          : xstrdup(common);
+    struct err ignored = ERR_INIT;
+    if (*common && wt_repo_open(ret, main_folder, &ignored))
+        return true;
+    *err = why;
+    return err_prefix(err, "%s", jx_str(attempt, "id", "?"));
 }
 
 bool tree_has_work(const json_t *attempt)

@@ -64,6 +64,7 @@ static void add_identity(json_t *a, const struct attempt_row *row, enum view_for
     jx_set_str(a, "title", row->title);
     jx_set_str(a, "branch", row->branch);
     jx_set_str(a, "repo", row->repo);
+    jx_set_str(a, "common", row->common);
     jx_set_str(a, "base", row->base);
     jx_set_str(a, "base_ref", row->base_ref);
     jx_set_bool(a, "base_wip", row->is_base_wip);
