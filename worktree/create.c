@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runner/base/changes.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "worktree/attempt.h"
@@ -16,6 +17,7 @@
 #include "worktree/face.h"
 #include "worktree/fault.h"
 #include "worktree/gitdir.h"
+#include "worktree/gitindex.h"
 #include "worktree/gitrun.h"
 #include "worktree/include.h"
 #include "worktree/lfs.h"
@@ -147,7 +149,8 @@ static bool make_gitdir(struct creation *c, struct err *err)
         .refs = &c->refs,
         .branch = c->a.branch,
         .base = c->a.base,
-        .index = c->job.index,
+        .index = c->a.lower ? NULL : c->job.index, /* give_index */
+        .is_overlay = c->a.lower != NULL,
     };
     struct include inc = {
         .repo = c->repo,
@@ -193,6 +196,28 @@ static bool hand_over(const struct creation *c, struct err *err)
     return true;
 }
 
+/* When nothing more is put into the upper layer, the index can say that it knows all that is there:
+ * git then asks for what changes from here on. */
+static bool give_index(const struct creation *c, struct changes_token *ret, struct err *err)
+{
+    if (!c->a.lower)
+        return changes_now(ret, err);
+    AUTO_BUF struct buf token = BUF_INIT;
+    AUTO_FREE char *to = fs_join(c->a.gitdir, "index");
+    if (!changes_after_this(ret, err))
+        return false;
+    changes_format(&token, ret);
+    const struct gitindex_gift gift = {
+        .tree = c->a.tree,
+        .token = token.ptr,
+        .object_format = c->repo->object_format,
+    };
+    if (!gitindex_give(to, c->job.index, &gift, err))
+        return false;
+    return c->a.uid == (uid_t)-1 || chown(to, c->a.uid, c->a.gid) == 0 ||
+           err_sys(err, errno, "cannot hand over %s", to);
+}
+
 static bool make_face(const struct creation *c, struct err *err)
 {
     const char *storage = gitcfg_get(&c->cfg, "extensions.refstorage");
@@ -213,10 +238,14 @@ static bool make_face(const struct creation *c, struct err *err)
 
 static bool carry_out(struct creation *c, struct err *err)
 {
-    return wt_fault(err) && make_files(c, err) && make_gitdir(c, err) && save_seed(c, err) &&
-           make_face(c, err) && hand_over(c, err) &&
-           attempt_make_refs(&c->a, c->how->base_name, err) && attempt_save(&c->a, err) &&
-           attempt_end(&c->a, err);
+    struct changes_token token;
+    if (!wt_fault(err) || !make_files(c, err) || !make_gitdir(c, err) || !save_seed(c, err) ||
+        !make_face(c, err) || !hand_over(c, err) || !give_index(c, &token, err) ||
+        !wt_fault(err) || !attempt_make_refs(&c->a, c->how->base_name, err) ||
+        !attempt_save(&c->a, err) || !attempt_end(&c->a, err))
+        return false;
+    changes_settle(&token);
+    return true;
 }
 
 bool wt_create(struct wt_attempt *ret, const struct wt_repo *repo, const struct wt_create *how,

@@ -4,7 +4,9 @@
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "runner/base/fs.h"
@@ -13,7 +15,7 @@
 #include "runner/base/text.h"
 #include "worktree/fault.h"
 
-enum { PROBE_TIMEOUT_MS = 10000, WHY_BYTES = 300 };
+enum { PROBE_TIMEOUT_MS = 10000, WHY_BYTES = 300, UUID_BYTES = 16 };
 
 /* A box mounts in a user namespace of its own, so that is where it is tried. An upper layer that
  * cannot be written gives a read-only mount without an error; hence the touch. */
@@ -53,6 +55,16 @@ static bool works(const char *bases_dir, char **ret_why)
     return engine_remember(bases_dir, engine_overlay.name, try_mount, ret_why);
 }
 
+/* The first mount of an overlay would give its upper layer this name, and so change the folder at a
+ * moment when nothing of the worktree changes (give_index). Where it cannot be, git looks once at
+ * every file. */
+static void name_upper(const char *upper)
+{
+    unsigned char name[UUID_BYTES];
+    if (getrandom(name, sizeof(name), GRND_NONBLOCK) == (ssize_t)sizeof(name))
+        (void)!setxattr(upper, "user.overlay.uuid", name, sizeof(name), XATTR_CREATE);
+}
+
 static bool make(struct engine_job *job, struct err *err)
 {
     struct wt_attempt *a = job->attempt;
@@ -65,7 +77,10 @@ static bool make(struct engine_job *job, struct err *err)
     a->work = fs_join(a->dir, "work");
     job->index = xstrdup(job->base.index);
     job->face_index = xstrdup(job->base.face);
-    return fs_mkdirs(a->work, 0755, err) && engine_place_gitfile(a, err);
+    if (!fs_mkdirs(a->work, 0755, err) || !engine_place_gitfile(a, err))
+        return false;
+    name_upper(a->upper);
+    return true;
 }
 
 const struct engine engine_overlay = {

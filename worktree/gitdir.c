@@ -253,10 +253,10 @@ bool gitdir_make(const char *gitdir, const struct gitdir_seed *seed, struct err 
     }
     AUTO_BUF struct buf config = BUF_INIT;
     AUTO_FREE char *index = fs_join(gitdir, "index");
-    gitdir_config(&config, seed->repo, seed->cfg, gitdir);
+    gitdir_config(&config, seed, gitdir);
     return write_file(gitdir, "config", config.ptr, config.len, err) &&
            write_alternates(gitdir, seed->repo->common_dir, err) && write_refs(gitdir, seed, err) &&
            write_info(gitdir, seed, err) && copy_hooks(gitdir, seed, err) &&
            copy_shallow(gitdir, seed->repo, err) && copy_sparse(gitdir, seed, err) &&
-           fs_copy_file(AT_FDCWD, seed->index, AT_FDCWD, index, err);
+           (!seed->index || fs_copy_file(AT_FDCWD, seed->index, AT_FDCWD, index, err));
 }

@@ -22,7 +22,8 @@ struct gitdir_seed {
     const struct ref_list *refs; /* refs/heads, refs/tags, refs/remotes */
     const char *branch;
     const char *base;
-    const char *index; /* copied */
+    const char *index; /* copied; NULL: the caller puts it there */
+    bool is_overlay;   /* git asks the box what has changed (runner/base/changes.h) */
 };
 
 /* Make the folder gitdir, which must not exist. */
@@ -31,8 +32,7 @@ bool gitdir_make(const char *gitdir, const struct gitdir_seed *seed, struct err 
  * spelling. */
 bool gitdir_object_dirs(struct strv *ret, const char *common_dir, struct err *err) WARN_UNUSED;
 /* The configuration file's text. */
-void gitdir_config(struct buf *out, const struct wt_repo *repo, const struct gitcfg *cfg,
-                   const char *gitdir);
+void gitdir_config(struct buf *out, const struct gitdir_seed *seed, const char *gitdir);
 /* core.hooksPath as a path below the worktree's top ("" for none): hooks that live in the tree.
  * allocated */
 char *gitdir_hooks_in_tree(const struct wt_repo *repo, const struct gitcfg *cfg);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "runner/base/changes.h"
 #include "runner/base/mem.h"
 #include "worktree/gitdir.h"
 
@@ -179,9 +180,10 @@ char *gitdir_hooks_in_tree(const struct wt_repo *repo, const struct gitcfg *cfg)
     return xstrdup("");
 }
 
-void gitdir_config(struct buf *out, const struct wt_repo *repo, const struct gitcfg *cfg,
-                   const char *gitdir)
+void gitdir_config(struct buf *out, const struct gitdir_seed *seed, const char *gitdir)
 {
+    const struct wt_repo *repo = seed->repo;
+    const struct gitcfg *cfg = seed->cfg;
     bool is_sha256 = strcmp(repo->object_format, "sha256") == 0;
     const char *promisor = gitcfg_get(cfg, "extensions.partialclone");
     add_fixed(out, "core.repositoryformatversion", is_sha256 || promisor ? "1" : "0");
@@ -192,7 +194,7 @@ void gitdir_config(struct buf *out, const struct wt_repo *repo, const struct git
     add_passed(out, cfg);
     add_fixed(out, "core.bare", "false");
     add_fixed(out, "core.logallrefupdates", "true");
-    add_fixed(out, "core.fsmonitor", "false");
+    add_fixed(out, "core.fsmonitor", seed->is_overlay ? CHANGES_HOOK : "false");
     add_fixed(out, "commit.gpgsign", "false");
     add_fixed(out, "tag.gpgsign", "false");
     add_fixed(out, "tag.forcesignannotated", "false");

@@ -12,6 +12,7 @@
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "worktree/gitindex_parts.h"
 
 /* gitformat-index(5): a header of 12 bytes; entries of 10 stat words, the object's name, 16 bits of
  * flags and the path, padded with 1 to 8 NULs to a multiple of 8; extensions; a digest of all
@@ -77,7 +78,7 @@ struct entry {
     bool is_absent; /* left out by a sparse checkout */
 };
 
-static void put_digest(struct buf *index, size_t digest_len)
+void gitindex_put_digest(struct buf *index, size_t digest_len)
 {
     char *end = index->ptr + index->len - digest_len;
     if (digest_len == SHA1_DIGEST_LENGTH) {
@@ -121,8 +122,8 @@ static bool next_entry(struct entry *ret, size_t *at, const struct buf *index, s
     return *at <= index->len - digest_len;
 }
 
-static bool load(struct buf *index, size_t *ret_digest_len, const char *index_file,
-                 const char *object_format, struct err *err)
+bool gitindex_load(struct buf *index, size_t *ret_digest_len, const char *index_file,
+                   const char *object_format, struct err *err)
 {
     size_t digest_len =
         strcmp(object_format, "sha256") == 0 ? SHA256_DIGEST_LENGTH : SHA1_DIGEST_LENGTH;
@@ -168,12 +169,25 @@ static bool stamp_entries(struct buf *index, size_t digest_len, int treefd, enum
     return true;
 }
 
+bool gitindex_entries_end(size_t *ret_at, const struct buf *index, size_t digest_len,
+                          struct err *err)
+{
+    size_t at = HEADER_BYTES;
+    for (uint32_t i = 0, n = read_word(index->ptr + 8); i < n; i++) {
+        struct entry e;
+        if (!next_entry(&e, &at, index, digest_len))
+            return err_set(err, ERR_INTERNAL, "git wrote an index that is cut short");
+    }
+    *ret_at = at;
+    return true;
+}
+
 static bool list(struct buf *ret_paths, const char *index_file, const char *object_format,
                  bool submodules, struct err *err)
 {
     AUTO_BUF struct buf index = BUF_INIT;
     size_t digest_len, at = HEADER_BYTES;
-    if (!load(&index, &digest_len, index_file, object_format, err))
+    if (!gitindex_load(&index, &digest_len, index_file, object_format, err))
         return false;
     for (uint32_t i = 0, n = read_word(index.ptr + 8); i < n; i++) {
         struct entry e;
@@ -202,12 +216,12 @@ static bool stamp(const char *index_file, const char *tree, const char *object_f
 {
     AUTO_BUF struct buf index = BUF_INIT;
     size_t digest_len;
-    if (!load(&index, &digest_len, index_file, object_format, err))
+    if (!gitindex_load(&index, &digest_len, index_file, object_format, err))
         return false;
     AUTO_FD int treefd = fs_open_dir(AT_FDCWD, tree, err);
     if (treefd < 0 || !stamp_entries(&index, digest_len, treefd, how, ret_paths, err))
         return false;
-    put_digest(&index, digest_len);
+    gitindex_put_digest(&index, digest_len);
     return fs_write_plain(AT_FDCWD, index_file, index.ptr, index.len, 0600, err);
 }
 

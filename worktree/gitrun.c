@@ -46,8 +46,11 @@ static void make_env(struct strv *env, const struct gitrun *g)
     }
     if (g->index_file)
         strv_env_set(env, "GIT_INDEX_FILE", g->index_file);
-    for (size_t i = 0; g->env && i < g->env->n; i++)
-        strv_push(env, g->env->v[i]);
+    for (size_t i = 0; g->env && i < g->env->n; i++) {
+        size_t len = strcspn(g->env->v[i], "=");
+        AUTO_FREE char *name = xstrndup(g->env->v[i], len);
+        strv_env_set(env, name, g->env->v[i] + len + 1);
+    }
 }
 
 /* Set before git begins; posix_spawn(3) cannot, and afterwards is too late for what a hundred bytes

@@ -20,7 +20,7 @@ struct gitrun {
     bool bare;                 /* as in a bare repository: no file of any tree gives attributes */
     const char *cwd;           /* NULL: work_tree, else git_dir, else the caller's */
     const char *index_file;    /* GIT_INDEX_FILE, NULL: git's own */
-    const struct strv *env;    /* further NAME=VALUE, NULL: none */
+    const struct strv *env;    /* NAME=VALUE, the last word, NULL: none */
     const struct strv *config; /* further KEY=VALUE settings, NULL: none */
     bool as_person; /* hooks and settings as the person has them: only where their own checkout is
                        updated */

@@ -1,5 +1,7 @@
 #include "worktree/harvest_box.h"
 
+#include "runner/base/changes.h"
+
 /*
  * Runs in the box as `sh -c SCRIPT harvest snapshot|refs`. From the environment: GIT_DIR,
  * GIT_WORK_TREE (snapshot only), HARVEST_OBJECTS (the quoted path of its objects), HARVEST_LAST
@@ -7,12 +9,14 @@
  * (objects the host has), seeded (paths of worktree.include), paths (what is added, and what not),
  * special and large (what is left out).
  *
+ * What an agent's index says of a file that has not changed is believed, as is its "assume unchanged".
+ *
  * The git folder is read-only: new objects and the temporary index are in scratch. A snapshot holds
  * the files as they are, ignored ones never; a path that was seeded keeps the state it has in HEAD.
  */
 const char harvest_script[] =
     "set -u\n"
-    "s=/run/headgate/scratch notes= snapshot=-\n"
+    "s=/run/headgate/scratch changes=" CHANGES_HOOK " notes= snapshot=-\n"
     "g() {\n"
     "    command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.pager=cat \\\n"
     "        -c core.safecrlf=false -c core.splitIndex=false -c gc.auto=0 \\\n"
@@ -58,7 +62,8 @@ const char harvest_script[] =
     "    [ ! -f \"$GIT_DIR/index\" ] || cp -p \"$GIT_DIR/index\" \"$s/index\" ||\n"
     "        die 'the index cannot be copied'\n"
     "    g ls-files -u | cut -f2- | sort -u | head -n 100 >\"$s/unmerged\"\n"
-    "    g add -A --sparse --ignore-errors --pathspec-from-file=\"$s/paths\" --pathspec-file-nul "
+    "    [ ! -x \"$changes\" ] || set -- -c core.fsmonitor=\"$changes\"\n"
+    "    g \"$@\" add -A --sparse --ignore-errors --pathspec-from-file=\"$s/paths\" --pathspec-file-nul "
     "2>\"$s/said\" ||\n"
     "        note \"some files could not be recorded: $(grep -v ^hint: \"$s/said\" | head -n 1)\"\n"
     "    leave_seeded_out && tree=$(g write-tree) || die 'the worktree cannot be recorded'\n"

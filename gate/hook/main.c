@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gate/dialect.h"
+#include "gate/hook/changes_hook.h"
 #include "gate/hook/exchange.h"
 #include "gate/hook/fatal.h"
 #include "gate/hook/shim.h"
@@ -105,6 +106,8 @@ int main(int argc, char **argv)
 {
     if (argc > 0 && shim_is_called(argv[0]))
         return shim_main(argv);
+    if (argc > 0 && changes_hook_is_called(argv[0]))
+        return changes_hook_main(argv);
     fatal_init();
     struct options o = {.agent = "plain", .socket = getenv("HEADGATE_GATE")};
     const struct opt table[] = {

@@ -7,12 +7,12 @@
 #include "runner/attempt/broker_side.h"
 #include "runner/attempt/way_out.h"
 #include "runner/attempt/claims.h"
+#include "runner/base/changes.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "sandbox/profile.h"
 
 #define INSIDE_SCRATCH BOXES_INSIDE "/scratch"
-#define INSIDE_GITFILE BOXES_INSIDE "/gitfile"
 
 enum { DEFAULT_PIDS = 4096 };
 static const int64_t default_memory_bytes = (int64_t)8 << 30;
@@ -79,8 +79,8 @@ static void show_git(struct box_spec *spec, const struct wt_attempt *t, bool wit
     if (with_tree) {
         AUTO_FREE char *gitfile = fs_join(t->tree, ".git");
         box_spec_bind(spec, t->gitfile, gitfile, 0);
-        if (!t->lower) /* the tree is the host's: what is mounted in it can go, and is made again from here */
-            box_spec_bind(spec, t->gitfile, INSIDE_GITFILE, 0);
+        /* Where the tree is the host's, what is mounted in it can go, and is made again from here. */
+        box_spec_bind(spec, t->gitfile, CHANGES_GITFILE, 0);
     }
 }
 
@@ -95,6 +95,29 @@ static bool show_gate(struct box_spec *spec, const struct boxes *b, struct err *
     box_spec_bind(spec, mcp, WAY_OUT_BIN "/headgate-mcp", 0);
     box_spec_bind(spec, gate, BOXES_GATE, BOX_BIND_LATER); /* the keeper listens there */
     return true;
+}
+
+/* What git asks what has changed. The upper layer shows nothing that the worktree does not, unless
+ * something is covered there; then git is told that everything may have. */
+static bool show_changes(struct box_spec *spec, const struct boxes *b, bool is_covered, struct err *err)
+{
+    AUTO_FREE char *hook = paths_program("headgate-hook", err);
+    if (!hook)
+        return false;
+    if (b->tree->lower)
+        box_spec_bind(spec, hook, CHANGES_HOOK, 0);
+    if (b->tree->lower && !is_covered)
+        box_spec_bind(spec, b->tree->upper, CHANGES_UPPER, BOX_BIND_NOEXEC);
+    return true;
+}
+
+/* Whether one of the masks from `first` on lies in the worktree. */
+static bool covers_tree(const struct box_spec *spec, size_t first, const char *tree)
+{
+    for (size_t i = first; i < spec->masks.n; i++)
+        if (strncmp(spec->masks.v[i], tree, strlen(tree)) == 0)
+            return true;
+    return false;
 }
 
 static bool show_broker(struct box_spec *spec, const struct boxes *b, struct err *err)
@@ -313,7 +336,9 @@ bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
     if (!show_gate(&spec, b, err) || !add_agent(&spec, b, err))
         return false;
     put_setup_first(&spec, b);
-    if (!add_overrides(&spec, b, err))
+    size_t first_mask = spec.masks.n; /* those before are an agent's settings, no secrets */
+    if (!add_overrides(&spec, b, err) ||
+        !show_changes(&spec, b, covers_tree(&spec, first_mask, b->tree->tree), err))
         return false;
     strv_push_all(&spec.listen_ports, strv_array(&b->spec->services));
     pass_environment(&spec, b);
@@ -350,6 +375,8 @@ bool boxes_run_job(void *arg, const struct wt_box_job *job, struct proc_result *
         return false;
     if (job->with_tree)
         show_tree(&spec, b->tree, job->tree_writable);
+    if (job->with_tree && !show_changes(&spec, b, false, err))
+        return false;
     show_git(&spec, b->tree, job->with_tree, job->gitdir_writable);
     if (job->scratch_host)
         box_spec_bind(&spec, job->scratch_host, INSIDE_SCRATCH, BOX_BIND_WRITE);

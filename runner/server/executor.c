@@ -342,13 +342,17 @@ static bool settle(struct job *job, struct server *s, struct err *err)
 
 /* ---- jobs ---- */
 
+/* What brings an agent to work goes before what follows when one has ended. */
 static void kick_all(struct server *s)
 {
     struct live *next;
-    for (struct live *live = s->lives; live && s->jobs_running < JOBS_MAX; live = next) {
-        next = live->next;
-        executor_kick(live);
-    }
+    unsigned first = 1U << JOB_RECOVER | 1U << JOB_PREPARE | 1U << JOB_LAUNCH;
+    for (unsigned wanted = first; wanted; wanted = wanted == first ? ~first : 0)
+        for (struct live *live = s->lives; live && s->jobs_running < JOBS_MAX; live = next) {
+            next = live->next;
+            if (live->wanted & wanted)
+                executor_kick(live);
+        }
 }
 
 static void on_retry(uv_timer_t *timer);

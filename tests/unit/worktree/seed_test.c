@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runner/base/changes.h"
+
 static void make_with_include(struct fixture *f, struct wt_attempt *a, const char *const *patterns,
                               enum wt_engine engine)
 {
@@ -56,7 +58,7 @@ static void settings_pass_and_secrets_do_not(void **state)
         {"remote.bare.url", "https://example.com/r"},
         {"remote.ext.url", ""},
         {"commit.gpgsign", "false"},
-        {"core.fsmonitor", "false"},
+        {"core.fsmonitor", a.lower ? CHANGES_HOOK : "false"},
     };
     for (size_t i = 0; i < ARRAY_LEN(expected); i++)
         assert_text(config_of(f, &a, expected[i][0]), expected[i][1]);
