@@ -5,6 +5,7 @@
 
 #include "runner/server/events.h"
 #include "runner/server/idle.h"
+#include "runner/server/target_watch.h"
 #include "runner/store/attempt_row.h"
 #include "worktree/radar.h"
 
@@ -208,6 +209,7 @@ static void look_at_next(struct server *s)
         look_free(l);
         return;
     }
+    target_watch_set(s, l->common, &l->targets);
     l->req.data = l;
     b->is_looking = true;
     s->works_running++;
@@ -228,6 +230,13 @@ void clash_note(struct server *s, const char *id)
 void clash_touch(struct server *s, const char *id)
 {
     clash_note(s, id);
+    look_at_next(s);
+}
+
+void clash_moved(struct server *s, const char *common)
+{
+    if (!strv_has(&board(s)->waiting, common))
+        strv_push(&board(s)->waiting, common);
     look_at_next(s);
 }
 

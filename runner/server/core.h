@@ -58,6 +58,7 @@ struct server {
     bool has_layers;
 
     struct clash_board *clashes; /* clash.h */
+    struct target_watch *target_watches; /* target_watch.h */
 
     struct notice *notices; /* notify.h: running notify-send */
     int64_t last_notice_ms;

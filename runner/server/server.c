@@ -29,6 +29,7 @@
 #include "runner/server/recover.h"
 #include "runner/server/sched.h"
 #include "runner/server/settings.h"
+#include "runner/server/target_watch.h"
 #include "runner/server/watch.h"
 #include "runner/store/run_row.h"
 #include "runner/store/store.h"
@@ -81,6 +82,7 @@ void server_stop(struct server *s)
     epoch_close(s);
     control_close(s);
     notify_close(s);
+    target_watch_close(s);
     struct live *next;
     for (struct live *live = s->lives; live; live = next) {
         next = live->next;

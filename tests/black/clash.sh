@@ -30,6 +30,20 @@ check_status 0 'stop' headgate stop "$run"
 check_status 0 'merge one' headgate merge "$run.1"
 check 'then the other meets the branch' until_true 30 is_with "$run.2" main:numbers:10
 check_equal 'and the merged one meets nobody' '' "$(with "$run.1")"
+# The branch moves by the person's own work, and nothing comes home meanwhile.
+sed -i '40s/.*/mine/' numbers && git commit -qam 'Mine'
+check "a commit of the person's own is seen" until_true 30 is_with "$run.3" main:numbers:40
+git reset -q --hard HEAD~1
+check 'and that it was taken back' until_true 30 is_with "$run.3" ''
+git switch -qc team/next && sed -i '40s/.*/team/' numbers && git commit -qam 'Team'
+check 'a switch to another branch is seen' until_true 30 is_with "$run.3" team/next:numbers:40
+git switch -q main
+check 'and back' until_true 30 is_with "$run.3" ''
+git update-ref refs/heads/main team/next && git pack-refs --all
+check 'a ref that moves without a checkout is seen, packed too' until_true 30 is_with "$run.3" main:numbers:40
+git reset -q --hard HEAD~1
+check 'a packed one that moves back' until_true 30 is_with "$run.3" ''
+
 headgate serve --stop >/dev/null
 check 'a new server finds out again' until_true 30 is_with "$run.2" main:numbers:10
 check_status 0 'discard' headgate discard --force "$run.2" "$run.3"
