@@ -60,3 +60,15 @@ bool wt_read_file(struct buf *out, const char *repo_common_dir, const char *comm
     AUTO_FREE char *object = xasprintf("%s:%s", commit, path);
     return gitrun_out(out, &g, GIT_ARGS("cat-file", "blob", object), err);
 }
+
+bool wt_has_path(bool *ret, const char *repo_common_dir, const char *commit, const char *path,
+                 struct err *err)
+{
+    AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
+    struct gitrun g = {.git_dir = repo_common_dir, .bare = true};
+    AUTO_FREE char *object = xasprintf("%s:%s", commit, path);
+    if (!gitrun(&r, &g, GIT_ARGS("rev-parse", "--quiet", "--verify", object), err))
+        return false;
+    *ret = r.status == 0;
+    return true;
+}

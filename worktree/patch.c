@@ -8,13 +8,17 @@
 
 enum { FILES_MAX = 200000, LINE_SHOWN = 200 };
 
+static void free_file(struct patch_file *file)
+{
+    free(file->path);
+    free(file->old_path);
+    free(file->v);
+}
+
 void patch_release(struct patch *p)
 {
-    for (size_t i = 0; i < p->n; i++) {
-        free(p->v[i].path);
-        free(p->v[i].old_path);
-        free(p->v[i].v);
-    }
+    for (size_t i = 0; i < p->n; i++)
+        free_file(&p->v[i]);
     free(p->v);
     *p = (struct patch)PATCH_INIT;
 }
@@ -190,6 +194,30 @@ static bool take_line(struct patch *p, struct rest *rest, const struct line *lin
     return true;
 }
 
+/* git shows a change of the type as two files of one name: gone, and new. */
+static void join_retyped(struct patch *p)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        struct patch_file *last = kept > 0 ? &p->v[kept - 1] : NULL, *file = &p->v[i];
+        if (!last || last->status != 'D' || file->status != 'A' ||
+            strcmp(last->path, file->path) != 0) {
+            p->v[kept++] = *file;
+            continue;
+        }
+        last->v = xreallocarray(last->v, last->n + file->n + 1, sizeof(*last->v));
+        for (size_t k = 0; k < file->n; k++)
+            last->v[last->n++] = file->v[k];
+        last->len += file->len;
+        last->status = 'T';
+        last->new_mode = file->new_mode;
+        last->is_binary |= file->is_binary;
+        last->is_retyped = true;
+        free_file(file);
+    }
+    p->n = kept;
+}
+
 bool patch_parse(struct patch *ret, const char *text, size_t len, struct err *err)
 {
     AUTO_PATCH struct patch p = PATCH_INIT;
@@ -204,6 +232,7 @@ bool patch_parse(struct patch *ret, const char *text, size_t len, struct err *er
     }
     if (p.n > 0)
         end_file(&p.v[p.n - 1], end);
+    join_retyped(&p);
     *ret = p;
     p = (struct patch)PATCH_INIT;
     return true;

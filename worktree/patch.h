@@ -7,6 +7,7 @@
 #ifndef WORKTREE_PATCH_H
 #define WORKTREE_PATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include "runner/base/err.h"
 
@@ -20,9 +21,11 @@ struct patch_file {
     const char *at;              /* its "diff --git" line */
     size_t len, head_len;        /* all of it; what comes before the first hunk */
     char *path, *old_path;       /* equal but for a rename or a copy */
-    char status;                 /* A, D, M, R, C, or T when only the mode changed */
+    char status;                 /* A, D, M, R, C, or T when only the mode changed, or the type */
     unsigned old_mode, new_mode; /* 0: not told (the same on both sides), or absent */
     bool is_binary;
+    bool is_retyped; /* a file, a link or a submodule became another of them: the text removes the
+                        one and adds the other, and only both together make sense */
     struct patch_hunk *v;
     size_t n;
 };

@@ -31,18 +31,70 @@ static char *split_pick(const char *pick, size_t *ret_hunk)
     return xstrndup(pick, (size_t)(colon - pick));
 }
 
+/* As people write a folder or what a shell completes: "./src/" is "src", and "." is everything. */
+static char *plain_name(const char *pick)
+{
+    while (strncmp(pick, "./", 2) == 0)
+        pick += 2 + strspn(pick + 2, "/");
+    size_t len = strlen(pick);
+    while (len > 0 && pick[len - 1] == '/')
+        len--;
+    return strncmp(pick, ".", len) == 0 ? xstrdup("") : xstrndup(pick, len);
+}
+
+static bool is_at_or_below(const char *path, const char *name)
+{
+    size_t len = strlen(name);
+    return len == 0 || (strncmp(path, name, len) == 0 && (!path[len] || path[len] == '/'));
+}
+
+/* Whether all of a file is meant, by its name, one that it had, or a folder above it. */
+static bool names_whole(const char *pick, const struct patch_file *file)
+{
+    AUTO_FREE char *name = plain_name(pick);
+    return is_at_or_below(file->path, name) || is_at_or_below(file->old_path, name);
+}
+
+static bool names_any(const struct patch *p, const char *pick)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (names_whole(pick, &p->v[i]))
+            return true;
+    return false;
+}
+
+static bool check_pick(const struct patch *p, const char *pick, struct err *err)
+{
+    size_t hunk;
+    AUTO_FREE char *place = split_pick(pick, &hunk);
+    AUTO_FREE char *path = plain_name(place);
+    AUTO_FREE char *shown = text_clean(path);
+    const struct patch_file *file = patch_find(p, path);
+    if (names_any(p, pick))
+        return true;
+    if (!file) {
+        AUTO_FREE char *whole = text_clean(pick);
+        return err_set(err, ERR_NOT_FOUND,
+                       "the attempt changed no %s; its diff shows what there is", whole);
+    }
+    if (file->is_retyped || file->n == 0)
+        return err_set(err, ERR_NOT_FOUND,
+                       "%s has no hunks that could be taken apart (%s); take it as a whole, by its "
+                       "name",
+                       shown,
+                       file->is_retyped  ? "it became another type of file"
+                       : file->is_binary ? "it is binary"
+                                         : "only its name or mode changed");
+    return hunk <= file->n ||
+           err_set(err, ERR_NOT_FOUND, "%s has %zu hunk%s and no number %zu", shown, file->n,
+                   file->n == 1 ? "" : "s", hunk);
+}
+
 static bool check_picks(const struct patch *p, const struct strv *picks, struct err *err)
 {
-    for (size_t i = 0; i < picks->n; i++) {
-        size_t hunk;
-        AUTO_FREE char *path = split_pick(picks->v[i], &hunk);
-        AUTO_FREE char *shown = text_clean(picks->v[i]);
-        const struct patch_file *whole = patch_find(p, picks->v[i]);
-        const struct patch_file *file = whole ? whole : patch_find(p, path);
-        if (!file || (!whole && hunk > file->n))
-            return err_set(err, ERR_NOT_FOUND,
-                           "the attempt changed no %s; its diff shows what there is", shown);
-    }
+    for (size_t i = 0; i < picks->n; i++)
+        if (!check_pick(p, picks->v[i], err))
+            return false;
     return true;
 }
 
@@ -52,9 +104,10 @@ static bool is_picked(const struct wt_take_ask *ask, const struct patch *p,
 {
     for (size_t i = 0; i < ask->picks->n; i++) {
         size_t n;
-        if (patch_find(p, ask->picks->v[i]) == file)
+        if (names_whole(ask->picks->v[i], file))
             return !ask->except;
-        AUTO_FREE char *path = split_pick(ask->picks->v[i], &n);
+        AUTO_FREE char *place = split_pick(ask->picks->v[i], &n);
+        AUTO_FREE char *path = plain_name(place);
         if (n > 0 && n == hunk && patch_find(p, path) == file)
             return !ask->except;
     }
@@ -71,20 +124,39 @@ static void add_hunk(struct buf *out, const struct patch_hunk *h, long left_out)
     buf_add(out, h->at + head, h->len - head);
 }
 
+/* A change of the mode belongs to no hunk: who takes hunks does not take it along. */
+static void add_head(struct buf *out, const struct patch_file *file, bool with_mode)
+{
+    static const char *const modes[] = {"old mode ", "new mode "};
+    const char *end = file->at + file->head_len;
+    for (const char *line = file->at; line < end;) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        size_t len = newline ? (size_t)(newline - line) + 1 : (size_t)(end - line);
+        bool is_mode = false;
+        for (size_t i = 0; i < ARRAY_LEN(modes); i++)
+            is_mode |= len > strlen(modes[i]) && memcmp(line, modes[i], strlen(modes[i])) == 0;
+        if (with_mode || !is_mode)
+            buf_add(out, line, len);
+        line += len;
+    }
+}
+
 static void add_file(struct buf *out, const struct wt_take_ask *ask, const struct patch *p,
                      const struct patch_file *file)
 {
     size_t n_picked = 0;
     long left_out = 0;
+    bool is_whole = is_picked(ask, p, file, 0);
     for (size_t i = 0; i < file->n; i++)
         n_picked += is_picked(ask, p, file, i + 1);
-    if (file->n == 0 ? is_picked(ask, p, file, 0) : n_picked == file->n) {
-        buf_add(out, file->at, file->len);
+    if (file->n == 0 || file->is_retyped || (is_whole && n_picked == file->n)) {
+        if (is_whole)
+            buf_add(out, file->at, file->len);
         return;
     }
     if (n_picked == 0)
         return;
-    buf_add(out, file->at, file->head_len);
+    add_head(out, file, is_whole);
     for (size_t i = 0; i < file->n; i++) {
         const struct patch_hunk *h = &file->v[i];
         if (is_picked(ask, p, file, i + 1))
@@ -92,6 +164,23 @@ static void add_file(struct buf *out, const struct wt_take_ask *ask, const struc
         else
             left_out += h->new_lines - h->old_lines;
     }
+}
+
+static bool check_seen(const struct wt_take_ask *ask, const struct patch_file *file,
+                       struct err *err)
+{
+    AUTO_BUF struct buf path = BUF_INIT;
+    text_sanitise(&path, file->path, strlen(file->path), TEXT_EXACT);
+    for (size_t i = 0; ask->unseen && i < ask->unseen->n; i++) {
+        const char *line = ask->unseen->v[i], *tab = strchr(line, '\t');
+        bool is_in_commit = !strstr(line, "left out\t");
+        if (tab && is_in_commit && strcmp(tab + 1, path.ptr) == 0)
+            return err_set(err, ERR_REFUSED,
+                           "%s could run on this host next (%.*s); look at it first (headgate "
+                           "review), then take it with --reviewed",
+                           tab + 1, (int)(tab - line), line);
+    }
+    return true;
 }
 
 static bool choose(struct buf *out, const struct wt_take_ask *ask, const struct wt_repo *repo,
@@ -108,8 +197,12 @@ static bool choose(struct buf *out, const struct wt_take_ask *ask, const struct 
     if (!gitrun_out(&text, &g, args, err) || !patch_parse(&p, text.ptr, text.len, err) ||
         !check_picks(&p, ask->picks, err))
         return false;
-    for (size_t i = 0; i < p.n; i++)
+    for (size_t i = 0; i < p.n; i++) {
+        size_t before = out->len;
         add_file(out, ask, &p, &p.v[i]);
+        if (out->len > before && !check_seen(ask, &p.v[i], err))
+            return false;
+    }
     return out->len > 0 || err_set(err, ERR_NOT_FOUND, "nothing is left to take");
 }
 
@@ -155,8 +248,9 @@ static bool make_commit(char ret[65], const struct wt_take_ask *ask, const struc
     apply.input_len = patch->len;
     commit.env = &env;
     return gitrun_out(&ignored, &g, GIT_ARGS("read-tree", ask->base), err) &&
-           gitrun_out(&ignored, &apply, GIT_ARGS("apply", "--cached", "--whitespace=nowarn", "-"),
-                      err) &&
+           (gitrun_out(&ignored, &apply, GIT_ARGS("apply", "--cached", "--whitespace=nowarn", "-"),
+                       err) ||
+            err_prefix(err, "these parts do not stand without the others")) &&
            ask_oid(tree, &g, GIT_ARGS("write-tree"), err) && add_author(&env, ask, repo, err) &&
            ask_oid(ret, &commit, GIT_ARGS("commit-tree", "-m", "part", "-p", ask->base, tree), err);
 }

@@ -243,6 +243,10 @@ bool wt_diff_base(char ret[65], const char *repo_common_dir, const char *base, c
 bool wt_read_file(struct buf *out, const char *repo_common_dir, const char *commit,
                   const char *path, struct err *err) WARN_UNUSED;
 
+/* Whether a commit has anything of that name: a file, a folder, a link or a submodule. */
+bool wt_has_path(bool *ret, const char *repo_common_dir, const char *commit, const char *path,
+                 struct err *err) WARN_UNUSED;
+
 enum wt_merge_how {
     WT_MERGE_AUTO /* ff when possible, else a merge commit */,
     WT_MERGE_SQUASH,
@@ -284,13 +288,16 @@ struct wt_merge_ask {
 bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_merge_ask *ask,
               struct err *err) WARN_UNUSED;
 
-/* Part of an attempt's work as one commit on the target. picks: "FILE" for all of a file, "FILE:N"
- * for the N-th hunk of it as wt_diff numbers them; except: all but these. ERR_NOT_FOUND names a
- * pick that is not there. Otherwise as wt_merge with WT_MERGE_SQUASH. */
+/* Part of an attempt's work as one commit on the target. picks: "FILE" for all of a file, a folder
+ * for all in it, "FILE:N" for the N-th hunk of it as wt_diff numbers them, without a change of its
+ * mode; except: all but these. ERR_NOT_FOUND names a pick that is not there. Otherwise as wt_merge with WT_MERGE_SQUASH. */
 struct wt_take_ask {
     const char *branch, *base, *tip, *into;
     const struct strv *picks;
     bool except;
+    const struct strv *unseen; /* lines of wt_harvest's review: files of these that would be taken are
+                                  ERR_REFUSED with the reason, by whatever name they were picked.
+                                  NULL: none */
     const char *message;
     bool dry_run;
 };

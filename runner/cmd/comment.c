@@ -32,29 +32,59 @@ static char *split_place(const char *place, int64_t *ret_line)
     return xstrndup(place, (size_t)(colon - place));
 }
 
-/* Line number `line` of the file as the attempt left it; *ret is NULL for line 0. */
-static bool quote_line(char **ret, const json_t *attempt, const char *path, int64_t line,
-                       struct err *err)
+/* A line of a file, as it was found. */
+struct place {
+    char *path, *quote; /* quote NULL: no line was named */
+    int64_t line;
+    char tip[65]; /* the commit that has it */
+};
+
+static void place_release(struct place *p)
+{
+    free(p->path);
+    free(p->quote);
+}
+
+#define AUTO_PLACE __attribute__((cleanup(place_release)))
+
+/* As the attempt left it; what it removed, as it was. */
+static bool find_commit(struct place *p, const struct wt_repo *repo, const json_t *attempt,
+                        struct err *err)
+{
+    const char *base = jx_str(attempt, "base", "");
+    const char *commits[] = {tree_has_work(attempt) ? jx_str(attempt, "tip", "") : base, base};
+    AUTO_FREE char *shown = text_clean(p->path);
+    bool is_there = false;
+    for (size_t i = 0; i < ARRAY_LEN(commits) && !is_there; i++) {
+        memcpy(p->tip, commits[i], strnlen(commits[i], sizeof(p->tip) - 1) + 1);
+        if (!wt_has_path(&is_there, repo->common_dir, commits[i], p->path, err))
+            return false;
+    }
+    return is_there || err_set(err, ERR_NOT_FOUND, "%s has no file %s",
+                               jx_str(attempt, "id", "?"), shown);
+}
+
+static bool quote_line(struct place *p, const json_t *attempt, struct err *err)
 {
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
     AUTO_BUF struct buf text = BUF_INIT;
-    AUTO_FREE char *shown = text_clean(path);
-    const char *tip =
-        tree_has_work(attempt) ? jx_str(attempt, "tip", "") : jx_str(attempt, "base", "");
-    *ret = NULL;
-    if (!tree_repo(&repo, attempt, err))
+    AUTO_FREE char *shown = text_clean(p->path);
+    const char *id = jx_str(attempt, "id", "?");
+    struct err no_file = ERR_INIT;
+    if (!tree_repo(&repo, attempt, err) || !find_commit(p, &repo, attempt, err))
         return false;
-    if (!wt_read_file(&text, repo.common_dir, tip, path, err))
-        return err_set(err, ERR_NOT_FOUND, "%s has no file %s", jx_str(attempt, "id", "?"), shown);
+    if (p->line == 0)
+        return true;
+    if (!wt_read_file(&text, repo.common_dir, p->tip, p->path, &no_file))
+        return err_set(err, ERR_NOT_FOUND, "%s of %s has no lines; comment on it by its name alone",
+                       shown, id);
     const char *at = text.ptr;
-    for (int64_t i = 1; i < line && at; i++)
+    for (int64_t i = 1; i < p->line && at; i++)
         at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL;
-    if (line > 0 && (!at || !*at))
-        return err_set(err, ERR_NOT_FOUND, "%s of %s has no line %" PRId64, shown,
-                       jx_str(attempt, "id", "?"), line);
-    size_t len = line > 0 ? strcspn(at, "\n") : 0;
-    if (line > 0)
-        *ret = xstrndup(at, len < QUOTE_BYTES ? len : QUOTE_BYTES);
+    if (!at || !*at)
+        return err_set(err, ERR_NOT_FOUND, "%s of %s has no line %" PRId64, shown, id, p->line);
+    size_t len = strcspn(at, "\n");
+    p->quote = xstrndup(at, len < QUOTE_BYTES ? len : QUOTE_BYTES);
     return true;
 }
 
@@ -63,22 +93,21 @@ static bool add(struct client *c, const json_t *attempt, const char *place, cons
 {
     AUTO_JSON json_t *result = NULL;
     AUTO_BUF struct buf out = BUF_INIT;
-    int64_t line = 0;
-    AUTO_FREE char *path = place ? split_place(place, &line) : NULL;
-    char *quote = NULL;
+    AUTO_PLACE struct place p = {.path = NULL};
     if (!text_is_utf8(text, strlen(text)) || strlen(text) > LIMIT_PROMPT_BYTES || !*text)
         return err_set(err, ERR_USAGE, "a comment is UTF-8 text of 1 to %d bytes",
                        LIMIT_PROMPT_BYTES);
-    if (path && !quote_line(&quote, attempt, path, line, err))
+    if (place)
+        p.path = split_place(place, &p.line);
+    if (place && !quote_line(&p, attempt, err))
         return false;
-    AUTO_FREE char *quoted = quote;
     json_t *request = json_object();
     jx_set_str(request, "attempt", jx_str(attempt, "id", ""));
-    jx_set_str(request, "path", path);
-    jx_set_int(request, "line", line);
-    jx_set_str(request, "tip", jx_str(attempt, "tip", NULL));
-    if (quoted)
-        jx_set(request, "quote", jx_bytes(quoted, strlen(quoted)));
+    jx_set_str(request, "path", p.path);
+    jx_set_int(request, "line", p.line);
+    jx_set_str(request, "tip", place ? p.tip : jx_str(attempt, "tip", NULL));
+    if (p.quote)
+        jx_set(request, "quote", jx_bytes(p.quote, strlen(p.quote)));
     jx_set_str(request, "text", text);
     if (!client_call(&result, c, "comment.add", request, err))
         return false;

@@ -55,43 +55,6 @@ static bool tell(const json_t *attempt, const struct take_opts *o, const struct 
     return out_buf(&text, err);
 }
 
-/* A pick is a file, a folder, or a file's hunk. path is escaped, as review lists have it. */
-static bool is_picked(const struct strv *picks, const char *path)
-{
-    for (size_t i = 0; i < picks->n; i++) {
-        AUTO_BUF struct buf pick = BUF_INIT;
-        text_sanitise(&pick, picks->v[i], strlen(picks->v[i]), TEXT_EXACT);
-        while (pick.len > 1 && pick.ptr[pick.len - 1] == '/')
-            pick.ptr[--pick.len] = '\0';
-        size_t len = strlen(path);
-        bool is_or_is_above = strncmp(path, pick.ptr, pick.len) == 0 &&
-                              (path[pick.len] == '/' || !path[pick.len]);
-        bool is_hunk = strncmp(pick.ptr, path, len) == 0 && pick.ptr[len] == ':';
-        if (is_or_is_above || is_hunk || strcmp(pick.ptr, ".") == 0)
-            return true;
-    }
-    return false;
-}
-
-/* As merge asks for what it would bring. */
-static bool check_reviewed(const json_t *attempt, const struct take_opts *o,
-                           const struct strv *picks, struct err *err)
-{
-    size_t i;
-    const json_t *line;
-    json_array_foreach(jx_arr(attempt, "review"), i, line)
-    {
-        const char *text = json_string_value(line), *tab = text ? strchr(text, '\t') : NULL;
-        const char *left_out = text ? strstr(text, "left out\t") : NULL; /* it is in no commit */
-        if (tab && !left_out && is_picked(picks, tab + 1) != o->except)
-            return err_set(err, ERR_REFUSED,
-                           "%s could run on this host next (%.*s); look at it first (headgate review "
-                           "%s), then take it with --reviewed",
-                           tab + 1, (int)(tab - text), text, jx_str(attempt, "id", "?"));
-    }
-    return true;
-}
-
 static bool take(char **argv, struct err *err)
 {
     struct take_opts o = {.hunks = STRV_INIT};
@@ -111,7 +74,7 @@ static bool take(char **argv, struct err *err)
     AUTO_JSON json_t *attempts = NULL, *one = NULL;
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
     AUTO_WT_MERGE struct wt_merge m = WT_MERGE_INIT;
-    AUTO_STRV struct strv id = STRV_INIT, picks = STRV_INIT;
+    AUTO_STRV struct strv id = STRV_INIT, picks = STRV_INIT, unseen = STRV_INIT;
     AUTO_FREE char *message = NULL;
     char base[65];
     bool ok = cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, SIZE_MAX, err);
@@ -131,8 +94,8 @@ static bool take(char **argv, struct err *err)
         return err_set(err, ERR_NOT_FOUND, "%s changed nothing", id.v[0]);
     if (!tree_repo(&repo, attempt, err) || !tree_base(base, &repo, attempt, err))
         return false;
-    if (!o.reviewed && !o.dry_run && !check_reviewed(attempt, &o, &picks, err))
-        return false;
+    if (!o.reviewed && !o.dry_run)
+        jx_strv(&unseen, attempt, "review");
     message = o.message ? xstrdup(o.message) : default_message(attempt, &o, &picks);
     const struct wt_take_ask ask = {
         .branch = jx_str(attempt, "branch", ""),
@@ -141,6 +104,7 @@ static bool take(char **argv, struct err *err)
         .into = o.into ? o.into : jx_str(attempt, "into", NULL),
         .picks = &picks,
         .except = o.except,
+        .unseen = &unseen,
         .message = message,
         .dry_run = o.dry_run,
     };

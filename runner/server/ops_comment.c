@@ -99,13 +99,15 @@ void op_comment_send(struct request *r)
     AUTO_STRV struct strv ids = STRV_INIT;
     AUTO_JSON json_t *waiting = json_array();
     AUTO_BUF struct buf message = BUF_INIT;
+    AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
     const char *how = "";
     bool ok =
         request_attempt(&ids, r, &err) && comment_row_list(waiting, s->db, ids.v[0], true, &err);
     if (ok && json_array_size(waiting) == 0)
         ok = err_set(&err, ERR_NOT_FOUND, "no comment on attempt %s waits to be sent", ids.v[0]);
+    ok = ok && attempt_row_get(&row, s->db, ids.v[0], &err);
     if (ok) {
-        comment_message(&message, waiting);
+        comment_message(&message, waiting, row.tip ? row.tip : row.base);
         ok = deliver(r, ids.v[0], message.ptr, &how, &err) &&
              comment_row_set_sent(s->db, ids.v[0], clock_unix_ms(), &err);
     }

@@ -143,20 +143,30 @@ static void add_quote(struct buf *out, const char *quote)
         buf_addf(out, "> %s\n", clean);
 }
 
-void comment_message(struct buf *out, const json_t *comments)
+/* FILE:LINE, or FILE; nothing for a comment on all. */
+static void add_place(struct buf *out, const json_t *comment, const char *tip)
+{
+    const char *path = jx_str(comment, "path", NULL), *seen = jx_str(comment, "tip", "");
+    int64_t line = jx_int(comment, "line", 0);
+    if (!path)
+        return;
+    buf_adds(out, path);
+    if (line > 0)
+        buf_addf(out, ":%" PRId64, line);
+    if (*seen && strcmp(seen, tip) != 0)
+        buf_addf(out, " (as it was at commit %.12s)", seen);
+    buf_addch(out, '\n');
+}
+
+void comment_message(struct buf *out, const json_t *comments, const char *tip)
 {
     size_t i;
     const json_t *c;
     buf_adds(out, "A person reviewed your work. Address each of these comments, then commit.\n");
     json_array_foreach(comments, i, c)
     {
-        const char *path = jx_str(c, "path", NULL);
-        int64_t line = jx_int(c, "line", 0);
         buf_addch(out, '\n');
-        if (path && line > 0)
-            buf_addf(out, "%s:%" PRId64 "\n", path, line);
-        else if (path)
-            buf_addf(out, "%s\n", path);
+        add_place(out, c, tip);
         add_quote(out, jx_str(c, "quote", ""));
         buf_addf(out, "%s\n", jx_str(c, "text", ""));
     }

@@ -13,7 +13,7 @@ if [ -n "${HEADGATE_MESSAGE:-}" ]; then
     esac
     git commit -q --allow-empty -m Answered
 else
-    printf 'agent\n' >src/app.txt && git commit -qam Work
+    printf 'agent\n' >src/app.txt && git rm -q README && git commit -qam Work
 fi
 IN
 headgate run --ladder auto --ro "$WORLD/agent" -p 'The task' -- sh "$WORLD/agent" >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
@@ -24,20 +24,25 @@ check_has 'is told' 'src/app.txt of 1.1 has no line 9' "$OUT"
 check_status 1 'a file that is not there' headgate comment "$run.1" src/nowhere:1 'What?'
 check_status 0 'on a line' headgate comment "$run.1" src/app.txt:1 'Say more.'
 check_status 0 'on all of it' headgate comment "$run.1" 'Add a test.'
+check_status 0 'on a line of a file that went' headgate comment "$run.1" README:1 'Why did it go?'
+check_status 0 'on a folder' headgate comment "$run.1" src 'Too flat.'
+check_status 1 'a folder has no lines' headgate comment "$run.1" src:1 'What?'
+check_has 'and says so' 'src of 1.1 has no lines; comment on it by its name alone' "$OUT"
 check_status 0 'one too many' headgate comment "$run.1" Makefile 'Oops'
-check_status 0 'taken back' headgate comment "$run.1" --rm 3
-check_equal 'listed' 'src/app.txt:1:agent null:0:null' "$(headgate comment "$run.1" --json | jq -r '[.[] | "\(.path):\(.line):\(.quote)"] | join(" ")')"
+check_status 0 'taken back' headgate comment "$run.1" --rm 5
+check_equal 'listed' 'src/app.txt:1:agent null:0:null README:1:A sample. src:0:null' "$(headgate comment "$run.1" --json | jq -r '[.[] | "\(.path):\(.line):\(.quote)"] | join(" ")')"
 headgate serve --stop >/dev/null
 check_status 0 'sent, also by another server' headgate comment "$run.1" --send
-check_has 'says so' "2 comments sent to $run.1, which goes on" "$OUT"
+check_has 'says so' "4 comments sent to $run.1, which goes on" "$OUT"
 ended() { [ "$(headgate show "$run.1" --json | jq -r '.attempts[0].state')" = done ]; }
 until_true 30 ended || die 'it does not end'
 git show "headgate/$run/1:message" >"$OUT"
 check_has 'the agent has the place' '^src/app.txt:1$' "$OUT"
 check_has 'the line' '^> agent$' "$OUT"
 check_has 'and the words' '^Say more\.$' "$OUT"
+check_has 'a line that went is told with its commit' "^README:1 \(as it was at commit $(git rev-parse --short=12 main)\)\$" "$OUT"
 check_has 'of both' '^Add a test\.$' "$OUT"
-check_equal 'they count as sent' '2' "$(headgate comment "$run.1" --json | jq '[.[] | select(.sent_ms > 0)] | length')"
+check_equal 'they count as sent' '4' "$(headgate comment "$run.1" --json | jq '[.[] | select(.sent_ms > 0)] | length')"
 check_status 1 'what was sent is not taken back' headgate comment "$run.1" --rm 1
 check_status 0 'resumed without a message it has its task again' sh -c "headgate resume $run.1 && sleep 0"
 until_true 30 ended || die 'it does not end'

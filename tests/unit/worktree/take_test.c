@@ -164,14 +164,21 @@ static void refuses_what_is_not_there(void **state)
 {
     struct fixture *f = *state;
     struct work w;
-    static const char *const picks[] = {"nowhere", "blocks:4", "nowhere:1", "run.sh"};
+    static const struct {
+        const char *pick, *said;
+    } cases[] = {
+        {"nowhere", "changed no nowhere"},    {"blocks:4", "blocks has 3 hunks and no number 4"},
+        {"nowhere:1", "changed no nowhere:1"}, {"run.sh", "changed no run.sh"},
+        {"bin:1", "bin has no hunks"},        {"empty:1", "empty has no hunks"},
+        {"block", "changed no block"},
+    };
     make_work(f, &w);
-    for (size_t i = 0; i < ARRAY_LEN(picks); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_WT_MERGE struct wt_merge m = WT_MERGE_INIT;
         struct err err = ERR_INIT;
-        assert_false(take(f, &w, picks[i], false, &m, &err));
+        assert_false(take(f, &w, cases[i].pick, false, &m, &err));
         assert_int_equal(err.code, ERR_NOT_FOUND);
-        assert_has(err.text, picks[i]);
+        assert_has(err.text, cases[i].said);
     }
     /* A part that the person changed meanwhile conflicts, and nothing is changed. */
     in_repo(f, "sed -i '12s/.*/mine/' blocks && git commit -qam mine");
@@ -181,6 +188,99 @@ static void refuses_what_is_not_there(void **state)
     assert_ok(take(f, &w, "blocks:1", false, &m, &err), &err);
     assert_int_equal(m.conflicts.n, 1);
     assert_text(sh(f, f->repo, "git rev-parse main; git status --porcelain; ls .git"), before);
+    release(&w);
+}
+
+/* A file that became a link, a link that became a file, a folder that became a file and a file that
+ * became a folder; a file in a folder; a mode apart from hunks. */
+static void make_types(struct fixture *f, struct work *w)
+{
+    struct err err = ERR_INIT;
+    AUTO_FREE char *common = fs_join(f->repo, ".git");
+    *w = (struct work){.text = BUF_INIT};
+    in_repo(f, "mkdir tree sub && seq 9 >tree/x && seq 9 >tree/y && echo f >flat && echo l >file && "
+               "ln -s file ptr && seq 20 >sub/a && seq 20 >sub/b && seq 40 >tool && git add . && "
+               "git commit -qm base && git checkout -q -b headgate/1/1 && git rm -rq tree flat && "
+               "echo now >tree && mkdir flat && echo n >flat/in && ln -sf tree file && rm ptr && "
+               "echo plain >ptr && echo z >>sub/a && git mv sub/b far && echo z >>far && "
+               "chmod +x tool && sed -i '2s/.*/x/; 39s/.*/y/' tool && git add . && "
+               "git commit -qm work && git checkout -q main");
+    w->base = sh(f, f->repo, "git rev-parse main");
+    w->tip = sh(f, f->repo, "git rev-parse headgate/1/1");
+    assert_ok(wt_diff(&w->text, common, w->base, w->tip, WT_DIFF_PATCH, false, NULL, &err), &err);
+    assert_ok(patch_parse(&w->patch, w->text.ptr, w->text.len, &err), &err);
+}
+
+static void types_change_as_a_whole(void **state)
+{
+    struct fixture *f = *state;
+    struct work w;
+    static const struct {
+        const char *pick, *changed; /* what git diff --raw shows of it, modes and names */
+    } cases[] = {
+        {"file", "100644 120000 T file"},
+        {"./ptr", "120000 100644 T ptr"},
+        {"tree/", "000000 100644 A tree,100644 000000 D tree/x,100644 000000 D tree/y"},
+        {"flat", "100644 000000 D flat,000000 100644 A flat/in"},
+        {"sub", "100644 100644 M sub/a,100644 000000 D sub/b,000000 100644 A far"},
+        {"tool:1", "100644 100644 M tool"},
+        {"tool", "100644 100755 M tool"},
+    };
+    make_types(f, &w);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        take_or_fail(f, &w, cases[i].pick, false);
+        AUTO_FREE char *got =
+            sh(f, f->repo,
+               "git diff --raw --no-renames %s main | tr -d : | awk '{print $1, $2, $5, $6}' | "
+               "sort -k4 | paste -sd,",
+               w.base);
+        AUTO_FREE char *want = sh(f, NULL, "echo '%s' | tr , '\\n' | sort -k4 | paste -sd,",
+                                  cases[i].changed);
+        assert_string_equal(got, want);
+        take_or_fail(f, &w, cases[i].pick, true);
+        assert_text(sh(f, f->repo, "git diff --stat %s main", w.tip), "");
+        in_repo(f, "git reset -q --hard %s", w.base);
+    }
+    AUTO_WT_MERGE struct wt_merge m = WT_MERGE_INIT;
+    struct err err = ERR_INIT;
+    assert_false(take(f, &w, "file:1", false, &m, &err));
+    assert_has(err.text, "file has no hunks that could be taken apart (it became another type");
+    assert_false(take(f, &w, "tree/x", true, &m, &err)); /* a file below a file */
+    assert_has(err.text, "these parts do not stand without the others");
+    release(&w);
+}
+
+/* Whatever name it is picked by, the file is the one that was to be looked at. */
+static void what_was_not_seen_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct work w;
+    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    AUTO_STRV struct strv unseen = STRV_INIT;
+    static const char *const names[] = {"far", "./far", "sub/b", "sub", ".", "far:1"};
+    struct err err = ERR_INIT;
+    strv_push(&unseen, "executable	far");
+    strv_push(&unseen, "large, left out	tool");
+    make_types(f, &w);
+    assert_ok(wt_repo_open(&repo, f->repo, &err), &err);
+    for (size_t i = 0; i <= ARRAY_LEN(names); i++) {
+        AUTO_WT_MERGE struct wt_merge m = WT_MERGE_INIT;
+        AUTO_STRV struct strv picks = STRV_INIT;
+        struct wt_take_ask ask = {.branch = "headgate/1/1",
+                                  .base = w.base,
+                                  .tip = w.tip,
+                                  .picks = &picks,
+                                  .unseen = &unseen};
+        strv_push(&picks, i < ARRAY_LEN(names) ? names[i] : "tool");
+        if (i == ARRAY_LEN(names)) {
+            assert_ok(wt_take(&m, &repo, &ask, &err), &err);
+            continue;
+        }
+        if (wt_take(&m, &repo, &ask, &err))
+            fail_msg("taken by the name %s", names[i]);
+        assert_int_equal(err.code, ERR_REFUSED);
+        assert_has(err.text, "far could run on this host next (executable)");
+    }
     release(&w);
 }
 
@@ -238,6 +338,8 @@ int main(void)
         TEST(a_hunk_lands_where_it_was),
         TEST(reads_what_a_diff_says),
         TEST(refuses_what_is_not_there),
+        TEST(types_change_as_a_whole),
+        TEST(what_was_not_seen_is_refused),
         cmocka_unit_test(odd_texts_are_refused),
         TEST(compares_with_what_the_target_has),
     };
