@@ -198,6 +198,28 @@ int carry_fill(const struct carry *c, int to, int from)
     return fill(c, to, from, 0);
 }
 
+/* A folder that is being emptied, and where to. */
+struct pass {
+    const struct carry *carry;
+    int to, from;
+};
+
+/* Name after name, again and again until there is none, since a list that is read while it shrinks
+ * may leave some out, and others may add to it. */
+static int empty(const struct pass *p, int (*take)(const struct pass *p, const char *name))
+{
+    size_t n = 1;
+    int why = 0;
+    for (int i = 0; !why && n > 0; i++) {
+        AUTO_DIR DIR *list = list_names(p->from);
+        const char *name;
+        why = !list ? errno : i < PASSES_MAX ? 0 : EBUSY;
+        for (n = 0; !why && (name = next_name(list)); n++)
+            why = take(p, name);
+    }
+    return why;
+}
+
 /* Linux 6.18 knows two names of one file apart where it was changed in the overlay, and renames
  * neither over the other (ESTALE). */
 static int rename_over(int to, int from, const char *name)
@@ -234,24 +256,14 @@ static int drain_folder(const struct carry *c, int to, int from, const char *nam
     return unlinkat(from, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-/* Once through its names. *ret_n: how many there were. */
-static int drain_once(const struct carry *c, int to, int from, size_t *ret_n)
+static int drain_name(const struct pass *p, const char *name)
 {
-    AUTO_DIR DIR *list = list_names(from);
-    const char *name;
-    int why = list ? 0 : errno;
-    *ret_n = 0;
-    while (!why && (name = next_name(list))) {
-        struct statx st;
-        (*ret_n)++;
-        why = look(&st, from, name);
-        if (why == ENOENT)
-            why = 0;
-        else if (!why)
-            why = S_ISDIR(st.stx_mode) ? drain_folder(c, to, from, name)
-                                       : drain_file(c, to, from, name, &st);
-    }
-    return why;
+    struct statx st;
+    int why = look(&st, p->from, name);
+    if (why)
+        return why == ENOENT ? 0 : why;
+    return S_ISDIR(st.stx_mode) ? drain_folder(p->carry, p->to, p->from, name)
+                                : drain_file(p->carry, p->to, p->from, name, &st);
 }
 
 static bool is_closed(const struct statx *st)
@@ -272,48 +284,68 @@ static int close_as(int dir, const struct statx *st)
 
 int carry_drain(const struct carry *c, int to, int from)
 {
+    const struct pass p = {c, to, from};
     struct statx target, source;
-    size_t n = 1;
     int why = look(&target, to, "");
     if (!why)
         why = look(&source, from, "");
     if (!why)
         why = open_up(from, &source);
-    for (int pass = 0; !why && n > 0; pass++)
-        why = pass < PASSES_MAX ? drain_once(c, to, from, &n) : EBUSY;
+    if (!why)
+        why = empty(&p, drain_name);
     if (!why)
         why = close_as(to, &source);
     return why ? why : set_times(to, &target);
 }
 
-static int remove_content(int dir)
+static int give_folder_back(int to, int from, const char *name)
 {
-    struct statx st;
-    size_t n = 1;
-    int why = look(&st, dir, "");
-    if (!why)
-        why = open_up(dir, &st);
-    for (int pass = 0; !why && n > 0; pass++) {
-        AUTO_DIR DIR *list = list_names(dir);
-        const char *name;
-        why = !list ? errno : pass < PASSES_MAX ? 0 : EBUSY;
-        n = 0;
-        while (!why && (name = next_name(list))) {
-            n++;
-            if (unlinkat(dir, name, 0) != 0 && errno != ENOENT)
-                why = errno == EISDIR ? carry_remove(dir, name) : errno;
-        }
-    }
-    return why;
+    AUTO_FD int target = open_folder(to, name);
+    AUTO_FD int source = open_folder(from, name);
+    if (target < 0 || source < 0)
+        return errno;
+    int why = carry_back(target, source);
+    return why || unlinkat(from, name, AT_REMOVEDIR) == 0 ? why : errno;
+}
+
+static int give_name_back(const struct pass *p, const char *name)
+{
+    struct statx st, old;
+    int why = look(&st, p->from, name);
+    int absent = look(&old, p->to, name);
+    if (!why && absent == ENOENT)
+        return notify_rename_unasked(p->from, name, p->to, name, 0) == 0 ? 0 : errno;
+    if (why || absent)
+        return why ? why : absent;
+    if (S_ISDIR(st.stx_mode) && S_ISDIR(old.stx_mode))
+        return give_folder_back(p->to, p->from, name);
+    return unlinkat(p->from, name, 0) == 0 ? 0 : errno;
+}
+
+int carry_back(int to, int from)
+{
+    const struct pass p = {NULL, to, from};
+    return empty(&p, give_name_back);
+}
+
+static int remove_name(const struct pass *p, const char *name)
+{
+    if (unlinkat(p->from, name, 0) == 0 || errno == ENOENT)
+        return 0;
+    return errno == EISDIR ? carry_remove(p->from, name) : errno;
 }
 
 int carry_remove(int parent, const char *name)
 {
+    struct statx st;
     AUTO_FD int dir = open_folder(parent, name);
     if (dir < 0)
         return errno == ENOENT ? 0 : errno;
-    int why = remove_content(dir);
-    if (why)
-        return why;
-    return unlinkat(parent, name, AT_REMOVEDIR) == 0 ? 0 : errno;
+    const struct pass p = {NULL, -1, dir};
+    int why = look(&st, dir, "");
+    if (!why)
+        why = open_up(dir, &st);
+    if (!why)
+        why = empty(&p, remove_name);
+    return why || unlinkat(parent, name, AT_REMOVEDIR) == 0 ? why : errno;
 }

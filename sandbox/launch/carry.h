@@ -24,6 +24,9 @@ int carry_init(struct carry *c, int root);
 int carry_fill(const struct carry *c, int to, int from);
 /* Take from `from` what `to` holds already. What was written meanwhile, or is missing there, moves. */
 int carry_drain(const struct carry *c, int to, int from);
+/* The way back of a drain that failed: what is missing in `to` moves there, the rest of `from` goes. Needs
+ * no room. */
+int carry_back(int to, int from);
 /* Mode, times and extended attributes of a file or folder that is open; of a folder's mode, what
  * closes it to its owner comes with carry_drain. */
 int carry_attributes(int to, int from, const struct statx *st);

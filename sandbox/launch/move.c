@@ -174,7 +174,7 @@ static int examine(struct move *m, const char *tree)
  * that fails too, every file is in one of the two. */
 static void take_back(const struct move *m, int made)
 {
-    int why = carry_drain(&m->carry, m->source, made);
+    int why = carry_back(m->source, made);
     if (!why && unlinkat(m->to.parent, m->to.name, AT_REMOVEDIR) != 0)
         why = errno;
     if (!why && m->target_mode && mkdirat(m->to.parent, m->to.name, m->target_mode) != 0)

@@ -10,6 +10,8 @@
     bench.py trees [FILES] [ROUNDS]  worktrees: one and ten to the first `git status` in a box, disk and removal, against `git worktree
                                    add`; work inside against a plain checkout; harvests, conflicts of 32, a large diff
     bench.py build [PAIRS] [FILES] a file-heavy `make -j2` of FILES C files in `headgate box`, and in an overlay worktree, against outside
+    bench.py rename [FILES] [ROUNDS]  renames in an overlay worktree, each of which parks, against a checkout; a folder of FILES files
+                                   of the base, against copying and removing it
     bench.py idle                  memory of server and keeper, and CPU with 8 agents that wait
 
 Figures are medians over alternating pairs; a ratio is the median of the pairs' own ratios. HEADGATE_BIN names the folder of the
@@ -26,6 +28,7 @@ import sys
 import tempfile
 import time
 
+import bench_rename
 import bench_trees
 
 BIN = os.environ.get("HEADGATE_BIN") or sys.exit("HEADGATE_BIN must name the folder of the programs")
@@ -429,6 +432,7 @@ def main():
                "rules": lambda: bench_rules(*(numbers or [1000])),
                "run": lambda: bench_run(*(numbers + [20, 20000][len(numbers):])), "idle": bench_idle,
                "trees": lambda: bench_trees.run(sys.modules[__name__], *(numbers + [36000, 5][len(numbers):])),
+               "rename": lambda: bench_rename.run(sys.modules[__name__], *(numbers + [10000, 3][len(numbers):])),
                "proxy": lambda: bench_proxy(*(numbers + [20, 256][len(numbers):])),
                "build": lambda: bench_build(*(numbers + [20, 300][len(numbers):])),
                "exec": lambda: bench_exec(*(numbers + [5, 200][len(numbers):]))}

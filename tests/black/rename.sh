@@ -11,6 +11,10 @@ chmod 755 src/run.sh
 ln -s deep/er/numbers src/link
 mkdir -p a b c d e f g
 for folder in a b c d e f g; do echo "$folder" >$folder/file; done
+for i in $(seq 0 19); do
+    mkdir -p "many/$i"
+    for k in $(seq 20); do echo "$k" >"many/$i/$k"; done
+done
 git add -A
 git commit -qm More
 
@@ -144,5 +148,34 @@ assert [n for n in os.listdir() if n.startswith('to')] == wins
 assert len(open(wins[0] + '/deep/er/numbers').readlines()) == 1000
 PY
 IN
+
+inside 'a caller that is killed leaves either' <<'IN'
+python3 - <<'PY'
+import os, signal, time
+for i in range(20):
+    old, new = f'many/{i}', f'many/new{i}'
+    pid = os.fork()
+    if pid == 0:
+        os.rename(old, new)
+        os._exit(0)
+    time.sleep(i / 2000)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    os.rename('a' if i % 2 == 0 else 'a2', 'a2' if i % 2 == 0 else 'a') # has its turn after that one
+    assert os.path.exists(old) != os.path.exists(new), i
+    assert len(os.listdir(old if os.path.exists(old) else new)) == 20
+PY
+IN
+
+inside 'what a killed box left is in nobody'"'"'s way' <<'IN'
+mkdir -p .headgate-moving/new && echo left >.headgate-moving/new/file
+test -z "$(git status --porcelain)"
+git mv src lib
+test ! -e .headgate-moving
+mkdir -p .headgate-moving/new && echo left >.headgate-moving/new/file
+IN
+check_lacks 'nor in the harvest' headgate-moving /dev/stdin <<HARVEST
+$(git ls-tree -r --name-only "$branch")
+HARVEST
 
 [ "$FAILED" = 0 ]
