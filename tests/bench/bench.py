@@ -12,6 +12,8 @@
     bench.py build [PAIRS] [FILES] a file-heavy `make -j2` of FILES C files in `headgate box`, and in an overlay worktree, against outside
     bench.py rename [FILES] [ROUNDS]  renames in an overlay worktree, each of which parks, against a checkout; a folder of FILES files
                                    of the base, against copying and removing it
+    bench.py agents [ROUNDS] [CALLS]   each real agent that is installed, bare against gated: start alone and four at once, one shell
+                                   call, and the memory that Headgate adds
     bench.py idle                  memory of server and keeper, and CPU with 8 agents that wait
 
 Figures are medians over alternating pairs; a ratio is the median of the pairs' own ratios. HEADGATE_BIN names the folder of the
@@ -28,6 +30,7 @@ import sys
 import tempfile
 import time
 
+import bench_agents
 import bench_rename
 import bench_trees
 
@@ -433,6 +436,7 @@ def main():
                "run": lambda: bench_run(*(numbers + [20, 20000][len(numbers):])), "idle": bench_idle,
                "trees": lambda: bench_trees.run(sys.modules[__name__], *(numbers + [36000, 5][len(numbers):])),
                "rename": lambda: bench_rename.run(sys.modules[__name__], *(numbers + [10000, 3][len(numbers):])),
+               "agents": lambda: bench_agents.run(sys.modules[__name__], *(numbers + [5, 20][len(numbers):])),
                "proxy": lambda: bench_proxy(*(numbers + [20, 256][len(numbers):])),
                "build": lambda: bench_build(*(numbers + [20, 300][len(numbers):])),
                "exec": lambda: bench_exec(*(numbers + [5, 200][len(numbers):]))}
