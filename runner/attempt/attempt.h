@@ -49,7 +49,7 @@ struct attempt_spec {
     char *require;        /* layer list or NULL */
     char *setup;          /* a set-up command that was consented to, run in the box first; NULL: none */
     struct model_ways models; /* how it reaches its models without a key in the box */
-    struct strv secrets;  /* NAME=VALUE that only the set-up command gets */
+    struct strv secrets;  /* variables that only the set-up command gets: names, and NAME=VALUE where it is prepared */
 };
 #define ATTEMPT_SPEC_INIT {0}
 void attempt_spec_release(struct attempt_spec *s);

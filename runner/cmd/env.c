@@ -90,6 +90,22 @@ bool env_json(json_t **ret, const struct agent *agent, const struct strv *names,
     return true;
 }
 
+bool env_add_secrets(json_t *request, const struct strv *names, struct err *err)
+{
+    json_t *secrets = json_object();
+    jx_set(request, "secrets", secrets);
+    for (size_t i = 0; i < names->n; i++) {
+        const char *value = getenv(names->v[i]);
+        if (!value || strchr(names->v[i], '='))
+            return err_set(err, ERR_USAGE, "--secret takes the name of a variable that is set; '%s' is not",
+                           names->v[i]);
+        if (!text_is_utf8(value, strlen(value)) || !text_is_utf8(names->v[i], strlen(names->v[i])))
+            return err_set(err, ERR_USAGE, "--secret: the value of %s is not UTF-8", names->v[i]);
+        jx_set_str(secrets, names->v[i], value);
+    }
+    return true;
+}
+
 json_t *env_desktop_json(void)
 {
     static const char *const names[] = {"DBUS_SESSION_BUS_ADDRESS", "DISPLAY",

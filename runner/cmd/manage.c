@@ -73,8 +73,10 @@ static bool attach_resumed(struct client *c, const json_t *result, struct err *e
 static bool resume(char **argv, struct err *err)
 {
     bool interactive = false, json = false;
+    AUTO_STRV struct strv secrets = STRV_INIT;
     const struct opt table[] = {
         {'i', "interactive", OPT_FLAG, &interactive, NULL, "with the agent's own interface", 0, 0},
+        {0, "secret", OPT_LIST, &secrets, "NAME", "a variable that its set-up command was started with, once more", 0, 0},
         {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
@@ -89,6 +91,10 @@ static bool resume(char **argv, struct err *err)
     json_t *request = client_ids(&args.operands);
     jx_set_bool(request, "interactive", interactive);
     jx_set(request, "env", steal_json(&env));
+    if (!env_add_secrets(request, &secrets, err)) {
+        json_decref(request);
+        return false;
+    }
     if (!client_call(&result, &c, "attempt.resume", request, err))
         return false;
     bool attaches = interactive && !json && json_array_size(jx_arr(result, "attempts")) == 1;

@@ -212,23 +212,6 @@ static bool add_ask(json_t *request, const char *text, struct err *err)
     return true;
 }
 
-/* By name only: a value on the command line is everybody's to read. */
-static bool add_secrets(json_t *request, const struct strv *names, struct err *err)
-{
-    json_t *secrets = json_object();
-    jx_set(request, "secrets", secrets);
-    for (size_t i = 0; i < names->n; i++) {
-        const char *value = getenv(names->v[i]);
-        if (!value || strchr(names->v[i], '='))
-            return err_set(err, ERR_USAGE, "--secret takes the name of a variable that is set; '%s' is not",
-                           names->v[i]);
-        if (!text_is_utf8(value, strlen(value)) || !text_is_utf8(names->v[i], strlen(names->v[i])))
-            return err_set(err, ERR_USAGE, "--secret: the value of %s is not UTF-8", names->v[i]);
-        jx_set_str(secrets, names->v[i], value);
-    }
-    return true;
-}
-
 static bool add_choices(json_t *request, const struct run_opts *o, struct err *err)
 {
     enum ladder ladder;
@@ -327,7 +310,7 @@ bool run_request(json_t **ret, struct run_start *start, const struct run_opts *o
         !add_command(request, o, err) || !add_repository(request, start, err) ||
         !choose_agent(&agent, &own, o, config, &env, err) ||
         !add_environment(request, o, config, agent, err) ||
-        !add_secrets(request, &o->secrets, err) ||
+        !env_add_secrets(request, &o->secrets, err) ||
         !add_paths(request, "ro", &o->ro, err) || !add_paths(request, "rw", &o->rw, err) ||
         !add_masks(request, &o->mask, err) || !check_net(&o->net, err) ||
         !add_start(request, start, o, config, err))

@@ -63,7 +63,7 @@ const struct command commands[] = {
     {"open", cmd_open, "check an attempt's branch out at a folder", "A DIR", NULL, NULL},
     {"say", cmd_say, "type a line to an interactive agent", "A TEXT", NULL, NULL},
     {"stop", cmd_stop, "end attempts with all their processes", "A... | --all", NULL, NULL},
-    {"resume", cmd_resume, "start ended attempts again where they were", "[-i] A...", NULL, NULL},
+    {"resume", cmd_resume, "start ended attempts again where they were", "[-i] [--secret NAME] A...", NULL, NULL},
     {"gate", NULL, "list and decide the calls that wait",
      "ls|show|approve|deny|explain|ladder|floor|watch|log|stats|verify|rule", gate_commands, "ls"},
     {"diff", cmd_diff, "show what an attempt changed", "[--stat | --json] A [FILE...]", NULL, NULL},

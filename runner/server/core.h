@@ -51,6 +51,7 @@ struct server {
     struct epoch_wait *epoch_waits;
 
     struct keyring keyring; /* of models, by run */
+    struct keyring secrets; /* {VARIABLE: VALUE} for set-up commands, by run */
     struct keyring logins;  /* {VARIABLE: TOKEN} for the broker, by run */
 
     int64_t last_run;           /* ops_run.c: the highest run number that was given out */

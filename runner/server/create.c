@@ -467,7 +467,8 @@ void create_spec(struct attempt_spec *ret, const struct create *c, const json_t 
     jx_strv(&spec.rw, c->body, "rw");
     jx_strv(&spec.mask, c->body, "mask");
     strv_push_all(&spec.net, strv_array(&c->net));
-    strv_push_all(&spec.secrets, strv_array(&c->secrets));
+    for (size_t i = 0; i < c->secrets.n; i++) /* names alone: the values stay in memory (keyring.h) */
+        strv_push_n(&spec.secrets, c->secrets.v[i], strcspn(c->secrets.v[i], "="));
     AUTO_JSON json_t *models = model_ways_json(&c->models);
     model_ways_parse(&spec.models, models);
     create_add_services(&spec.services, c);

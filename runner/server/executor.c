@@ -411,7 +411,8 @@ static bool fill_job(struct job *job, struct server *s, struct err *err)
     if (job->kind == JOB_BROKER)
         return broker_begin(job, s, err);
     if (job->kind == JOB_PREPARE)
-        return epoch_policy(&job->policy, s, id, err);
+        return epoch_policy(&job->policy, s, id, err) &&
+               keyring_fill(&job->spec.secrets, &s->secrets, job->spec.run, id, err);
     if (job->kind != JOB_REPLAY && job->kind != JOB_LAUNCH)
         return true;
     AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;

@@ -219,6 +219,7 @@ static void on_held(void *arg)
         return;
     }
     keyring_put(&s->keyring, c->number, steal_json(&c->keys));
+    keyring_put(&s->secrets, c->number, json_deep_copy(jx_obj(c->body, "secrets")));
     keyring_put(&s->logins, c->number, steal_json(&c->logins));
     sched_kick(s);
     tell(s, c->number);

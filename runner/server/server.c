@@ -165,6 +165,7 @@ static bool serve(struct server *s, void (*ready)(void *arg), void *arg, struct 
     db_close(s->db);
     settings_close(s);
     keyring_release(&s->keyring);
+    keyring_release(&s->secrets);
     keyring_release(&s->logins);
     free(s->user);
     return ok;

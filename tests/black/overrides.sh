@@ -29,6 +29,21 @@ headgate logs "$(last_run).1" >"$OUT"
 check_equal 'secret: the set-up alone' '22 [] 0' "$(xargs <"$OUT")"
 check_equal 'secret: not in any file of the attempt' '' "$(grep -rl very-secret-token "$XDG_STATE_HOME"/headgate/*/attempts || :)"
 check_equal 'secret: not in what is shown' '' "$({ headgate show "$(last_run).1" --json; headgate ls --json; headgate trace "$(last_run).1"; headgate gate log; } 2>&1 | grep 'token-8472' || :)"
+check_equal 'secret: nor anywhere else in the state' '' "$(grep -rl very-secret-token "$XDG_STATE_HOME" 2>/dev/null || :)"
+check_equal 'secret: control: its name is' 1 "$(grep -rl DEPLOY_TOKEN "$XDG_STATE_HOME" 2>/dev/null | head -n 1 | wc -l)"
+# One that had not begun when the server died cannot know it any more, says so, and goes on from a shell that has it.
+headgate run -j 1 --ladder confirm --detach --secret DEPLOY_TOKEN -n 2 -- sh -c 'printf "%s" "{\"tool\":\"Bash\",\"args\":{\"command\":\"x\"}}" | headgate-hook >/dev/null; cat length' >"$OUT" 2>&1 || cat "$OUT"
+r=$(last_run)
+until_true 20 has_pending || die 'secret: no call came'
+check_equal 'secret: not while one waits in line' '' "$(grep -rl very-secret-token "$XDG_STATE_HOME" 2>/dev/null || :)"
+kill -9 "$(server_pid)"
+until_true 20 has_pending && headgate gate approve "$(pending)" >/dev/null
+until_true 20 is_done "$r.2" || die "secret: $r.2 does not end"
+headgate show "$r.2" >"$OUT"; check_has 'secret: forgotten with the server, and said' "headgate resume --secret DEPLOY_TOKEN $r.2" "$OUT"
+check_status 2 'secret: one that is not set' headgate resume --secret NOT_SET_ANYWHERE "$r.2"
+check_status 0 'secret: brought again' headgate resume --secret DEPLOY_TOKEN "$r.2"
+until_true 20 has_pending && headgate gate approve "$(pending)" >/dev/null
+until_true 20 is_done "$r.2"; headgate logs "$r.2" >"$OUT"; check_has 'secret: and the set-up has it' '22' "$OUT"
 check_status 0 'secret: execs of the set-up raise no card' headgate run --exec ask --ladder auto --secret DEPLOY_TOKEN -- /bin/true
 check_status 2 'secret: unset' headgate run --secret NOT_SET_ANYWHERE -- true
 check_status 2 'secret: a value on the command line' headgate run --secret DEPLOY_TOKEN=x -- true
