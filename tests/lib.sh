@@ -19,6 +19,7 @@ git config --global advice.detachedHead false
 
 FAILED=0
 BACKGROUND=
+ELSEWHERE=
 
 finish() {
     status=$?
@@ -37,8 +38,14 @@ finish() {
     exit $status
 }
 remove_world() {
-    chmod -R u+rwx "$WORLD" 2>/dev/null
-    rm -rf "$WORLD"
+    chmod -R u+rwx "$WORLD" $ELSEWHERE 2>/dev/null
+    rm -rf "$WORLD" $ELSEWHERE
+}
+# state_on FOLDER: a state folder of its own below it, on another file system; it goes with the world.
+state_on() {
+    XDG_STATE_HOME=$(mktemp -d "$1/headgate-test.XXXXXX")
+    chmod 755 "$XDG_STATE_HOME"
+    ELSEWHERE="$ELSEWHERE $XDG_STATE_HOME"
 }
 trap finish EXIT
 trap 'exit 129' HUP

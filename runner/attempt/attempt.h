@@ -69,6 +69,10 @@ struct attempt_place {
     char *tree, *engine, *engine_why; /* for the store */
 };
 void attempt_place_release(struct attempt_place *p);
+/* Whether the engine that was asked for (NULL: of the configuration) works here, before anything is
+ * made. ERR_USAGE. Blocks. */
+bool attempt_check_engine(const struct paths *paths, const struct config *config, const char *asked,
+                          struct err *err) WARN_UNUSED;
 /* Worktree, home, adapter, plan, keep.json with this policy. On failure nothing is left but the attempt's empty folder. */
 bool attempt_prepare(struct attempt_place *ret, const struct paths *paths, const struct config *config,
                      const struct attempt_spec *spec, const struct policy *policy, struct err *err) WARN_UNUSED;

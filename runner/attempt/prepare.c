@@ -34,6 +34,23 @@ static bool make_folder(const char *dir, const struct account *account, struct e
     return true;
 }
 
+/* The name that holds, NULL: the first that works. */
+static const char *engine_wanted(const struct config *config, const char *asked)
+{
+    return asked ? asked : config_str(config, "worktree.engine", NULL);
+}
+
+bool attempt_check_engine(const struct paths *paths, const struct config *config, const char *asked,
+                          struct err *err)
+{
+    const char *name = engine_wanted(config, asked);
+    enum wt_engine engine;
+    if (!name ||
+        (wt_engine_parse(&engine, name, err) && wt_engine_check(engine, paths->bases, err)))
+        return true;
+    return asked ? false : err_prefix(err, "worktree.engine");
+}
+
 static bool create_tree(struct wt_attempt *ret, const struct paths *paths, const struct config *config,
                         const struct attempt_spec *spec, const char *dir,
                         const struct account *account, struct err *err)
@@ -41,7 +58,7 @@ static bool create_tree(struct wt_attempt *ret, const struct paths *paths, const
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
     AUTO_STRV struct strv include = STRV_INIT;
     enum wt_engine engine = WT_ENGINE_OVERLAY;
-    const char *wanted = spec->engine ? spec->engine : config_str(config, "worktree.engine", NULL);
+    const char *wanted = engine_wanted(config, spec->engine);
     config_list(&include, config, "worktree.include");
     if ((wanted && !wt_engine_parse(&engine, wanted, err)) || !wt_repo_open(&repo, spec->repo, err))
         return false;

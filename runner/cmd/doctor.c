@@ -12,6 +12,7 @@
 #include "runner/cmd/print_doctor.h"
 #include "runner/keep/exec_probe.h"
 #include "sandbox/probe.h"
+#include "worktree/worktree.h"
 
 /* Each layer tried in real boxes, as the account that boxes of this Headgate have. */
 static bool prove_layers(json_t **ret, struct layer_report *ret_report, struct layer_status *ret_exec,
@@ -25,6 +26,31 @@ static bool prove_layers(json_t **ret, struct layer_report *ret_report, struct l
     json_array_append_new(jx_arr(*ret, "layers"),
                           exec_probe_run(ret_exec, launcher, account.uid, account.gid));
     return true;
+}
+
+/* [{"name","works","taken","why"}]: how an attempt would get its files. */
+static json_t *list_engines(const struct paths *paths, const struct config *config)
+{
+    json_t *list = json_array();
+    AUTO_FREE char *first_why = NULL;
+    enum wt_engine taken = wt_engine_first(paths->bases, &first_why);
+    const char *named = config_str(config, "worktree.engine", NULL);
+    struct err ignored = ERR_INIT; /* of a name that is none: `run` says so */
+    bool is_named = named && wt_engine_parse(&taken, named, &ignored);
+    for (int i = 0; i < WT_ENGINES; i++) {
+        json_t *one = json_object();
+        AUTO_FREE char *why = NULL;
+        bool works = wt_engine_works((enum wt_engine)i, paths->bases, &why);
+        bool is_taken = works && (int)taken == i;
+        jx_set_str(one, "name", wt_engine_name((enum wt_engine)i));
+        jx_set_bool(one, "works", works);
+        jx_set_bool(one, "taken", is_taken);
+        jx_set_str(one, "why", !works                  ? why
+                               : is_taken && is_named ? "worktree.engine of the configuration"
+                                                      : "");
+        json_array_append_new(list, one);
+    }
+    return list;
 }
 
 static bool check_required(const struct layer_report *report, const struct layer_status *exec,
@@ -94,6 +120,7 @@ static bool doctor(char **argv, struct err *err)
     if (!prove_layers(&result, &report, &exec, config, err))
         return false;
     jx_set_str(result, "platform", name);
+    jx_set(result, "engines", list_engines(&paths, config));
     jx_set(result, "facts", facts_of_host(&report));
     jx_set_str(result, "ladder", ladder_name(attempt_default_ladder(&report, &why)));
     jx_set_str(result, "ladder_why", why.ptr);

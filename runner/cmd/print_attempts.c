@@ -353,11 +353,20 @@ static void print_hosts(struct buf *out, const struct print *p, const json_t *ho
     print_table_add(out, p, &t);
 }
 
+/* With the reason for it, which is also why not those before it. */
+static void add_engine(struct buf *out, const json_t *a)
+{
+    const char *why = jx_str(a, "engine_why", "");
+    buf_adds(out, jx_str(a, "engine", ""));
+    if (out->len > 0 && *why)
+        buf_addf(out, " (%s)", why);
+}
+
 void print_attempt(struct buf *out, const struct print *p, const json_t *a)
 {
     enum print_style style;
     AUTO_BUF struct buf end = BUF_INIT, time = BUF_INIT, work = BUF_INIT, base = BUF_INIT;
-    AUTO_BUF struct buf clashes = BUF_INIT;
+    AUTO_BUF struct buf clashes = BUF_INIT, engine = BUF_INIT;
     (void)print_attempt_state(a, &style);
     print_attempt_end(&end, a);
     add_elapsed(&time, p, a);
@@ -382,7 +391,8 @@ void print_attempt(struct buf *out, const struct print *p, const json_t *a)
     print_field(out, p, "conflicts", clashes.len ? clashes.ptr : NULL);
     print_field(out, p, "repository", jx_str(a, "repo", NULL));
     print_field(out, p, "worktree", jx_str(a, "tree", NULL));
-    print_field(out, p, "engine", jx_str(a, "engine", NULL));
+    add_engine(&engine, a);
+    print_field(out, p, "engine", engine.len ? engine.ptr : NULL);
     print_field(out, p, "log", jx_str(a, "log", NULL));
     print_field(out, p, "last line", jx_str(a, "last_line", NULL));
     if (*jx_str(a, "task", "")) {

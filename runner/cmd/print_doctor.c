@@ -24,6 +24,23 @@ static void print_facts(struct buf *out, const struct print *p, const json_t *fa
     }
 }
 
+static void print_engines(struct buf *out, const struct print *p, const json_t *engines)
+{
+    const json_t *engine;
+    size_t i;
+    json_array_foreach(engines, i, engine)
+    {
+        bool works = jx_bool(engine, "works", false), is_taken = jx_bool(engine, "taken", false);
+        const char *why = jx_str(engine, "why", "");
+        buf_adds(out, "  ");
+        print_text(out, p, PRINT_BOLD, jx_str(engine, "name", "?"));
+        buf_addf(out, ": %s%s", is_taken ? "taken" : works ? "works" : "does not work",
+                 *why ? "; " : "");
+        print_text(out, p, PRINT_PLAIN, why);
+        buf_addch(out, '\n');
+    }
+}
+
 void print_doctor(struct buf *out, const struct print *p, const json_t *report)
 {
     const json_t *layers = jx_arr(report, "layers");
@@ -36,7 +53,9 @@ void print_doctor(struct buf *out, const struct print *p, const json_t *report)
     print_text(out, p, PRINT_BOLD, jx_str(report, "ladder", "?"));
     buf_adds(out, ", ");
     print_text(out, p, PRINT_PLAIN, jx_str(report, "ladder_why", ""));
-    buf_adds(out, "\nthis host:\n");
+    buf_adds(out, "\nengines of worktrees, of which the first that works is taken:\n");
+    print_engines(out, p, jx_arr(report, "engines"));
+    buf_adds(out, "this host:\n");
     print_facts(out, p, jx_arr(report, "facts"));
 }
 

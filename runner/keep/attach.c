@@ -257,12 +257,11 @@ static void attach_stream_data(void *arg, const char *bytes, size_t len)
     attach_send_data(arg, bytes, len);
 }
 
-/* The exit status comes on its own way; the terminal's end says nothing more. */
+/* The exit status comes on its own way. A program may close its terminal before it ends, as cp(1)
+ * does; our end stays open until then, else it would get SIGHUP. */
 static void attach_stream_ended(void *arg)
 {
-    struct attach *client = arg;
-    stream_close(client->stream);
-    client->stream = NULL;
+    (void)arg;
 }
 
 void attach_room_pty(struct attach_room *room, int id, int fd)

@@ -143,8 +143,6 @@ static bool check_tasks(struct create *c, struct err *err)
 
 static bool check_choices(struct create *c, struct err *err)
 {
-    const char *engine = jx_str(c->body, "engine", NULL);
-    enum wt_engine ignored;
     size_t i;
     const json_t *port;
     json_array_foreach(jx_arr(c->body, "services"), i, port)
@@ -160,7 +158,7 @@ static bool check_choices(struct create *c, struct err *err)
     const char *timeout = config_str(c->config, "run.timeout", NULL);
     if (c->time_ms == 0 && timeout && !clock_parse_duration(&c->time_ms, timeout, err))
         return err_prefix(err, "run.timeout");
-    return !engine || wt_engine_parse(&ignored, engine, err);
+    return attempt_check_engine(c->paths, c->config, jx_str(c->body, "engine", NULL), err);
 }
 
 /* The layers that the person or the settings insist on must be in force before anything is made. */

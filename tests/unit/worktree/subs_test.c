@@ -182,7 +182,7 @@ static void the_host_is_not_led_to_them(void **state)
     WITH_SUBMODULES;
     free(inside(f, &a,
                 "git -C vendor/lib config core.fsmonitor 'touch %s/ran' && git -C vendor/lib status && "
-                "rm -f %s/ran && echo x >vendor/lib/l",
+                "rm %s/ran && echo x >vendor/lib/l",
                 f->root, f->root));
     assert_text(sh(f, a.tree, "git status --porcelain; git diff"), "");
     (void)sh_status(f, a.tree, "cd vendor/lib && git status");
