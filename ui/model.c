@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runner/base/clash_words.h"
 #include "runner/base/jx.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 #include "ui/fixed.h"
+
+enum { CLASHES_MAX = 8 };
 
 static char *text_of(const json_t *obj, const char *key)
 {
@@ -110,13 +113,7 @@ static void attempt_release(struct model_attempt *a)
 static char *clashes_of(const json_t *attempt)
 {
     AUTO_BUF struct buf out = BUF_INIT;
-    size_t i;
-    const json_t *clash;
-    json_array_foreach(jx_arr(attempt, "conflicts"), i, clash)
-    {
-        const char *with = jx_str(clash, "with", NULL);
-        buf_addf(&out, "%s%s", i ? ", " : "", with ? with : jx_str(clash, "into", ""));
-    }
+    clash_words(&out, jx_arr(attempt, "conflicts"), CLASHES_MAX, 1);
     buf_add(&out, "", 0);
     return xstrndup(out.len ? out.ptr : "", MODEL_MAX_TEXT);
 }

@@ -46,6 +46,8 @@ bool graft_merge_trees(char ret_tree[65], struct strv *conflicts, const struct g
     if (r.status == 0)
         return take_oid(ret_tree, r.out.ptr, err);
     const char *end = r.out.ptr + r.out.len;
+    if (!take_oid(ret_tree, r.out.ptr, err))
+        return false;
     for (const char *p = r.out.ptr + strlen(r.out.ptr) + 1; p < end && *p; p += strlen(p) + 1)
         if (!strv_has(conflicts, p))
             strv_push(conflicts, p);

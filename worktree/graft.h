@@ -20,7 +20,7 @@ struct graft {
     char target[65], tip[65];
 };
 
-/* Merge two commits' trees. *ret_tree is untouched when conflicts (paths) are appended. */
+/* Merge two commits' trees. When conflicts (paths) are appended, *ret_tree has git's markers in it. */
 bool graft_merge_trees(char ret_tree[65], struct strv *conflicts, const struct graft *g,
                        const char *ours, const char *theirs, struct err *err) WARN_UNUSED;
 /* The same as if base were what both have in common. */

@@ -10,10 +10,12 @@
 #include "worktree/gitrun.h"
 #include "worktree/graft.h"
 #include "worktree/hunks.h"
+#include "worktree/markers.h"
 #include "worktree/quarantine.h"
 #include "worktree/refs.h"
+#include "worktree/shapes.h"
 
-enum { MERGES_MAX = 64 };
+enum { MERGES_MAX = 64, LINES_MAX = 20 };
 
 /* One look at one repository. sets: of each tip, then of each tip's target. */
 struct scan {
@@ -24,6 +26,7 @@ struct scan {
     size_t *same;        /* the first tip with the same base and target */
     bool *is_ahead;      /* the tip's base is below its target: their hunks compare */
     struct hunk_set *sets;
+    struct shape *shapes; /* of the sets */
     char *quarantine; /* made when the first merge is tried */
     struct strv env;
     struct radar result;
@@ -47,6 +50,9 @@ static void scan_release(struct scan *s)
         (void)!fs_remove_tree(AT_FDCWD, s->quarantine, &ignored);
     for (size_t i = 0; s->sets && i < 2 * s->n; i++)
         hunk_set_release(&s->sets[i]);
+    for (size_t i = 0; s->shapes && i < 2 * s->n; i++)
+        shape_release(&s->shapes[i]);
+    free(s->shapes);
     free(s->sets);
     free(s->targets);
     free(s->is_ahead);
@@ -116,8 +122,12 @@ static bool read_hunks(struct scan *s, struct err *err)
         pairs[i] = (struct hunk_pair){base, s->tips[i].oid};
         pairs[s->n + i] = (struct hunk_pair){base, has_target ? s->targets[i] : base};
     }
-    return hunks_get(s->sets, pairs, s->n, s->common_dir, err) &&
-           hunks_get(s->sets + s->n, pairs + s->n, s->n, s->common_dir, err);
+    if (!hunks_get(s->sets, pairs, s->n, s->common_dir, err) ||
+        !hunks_get(s->sets + s->n, pairs + s->n, s->n, s->common_dir, err))
+        return false;
+    for (size_t i = 0; i < 2 * s->n; i++)
+        shape_of(&s->shapes[i], &s->sets[i]);
+    return true;
 }
 
 /* ---- one pair ---- */
@@ -127,30 +137,6 @@ enum verdict { CLEAN, CLASHES, UNSURE };
 static bool is_absent(const char *oid)
 {
     return !oid || strspn(oid, "0") == strlen(oid);
-}
-
-static enum verdict compare_file(const struct hunk_file *a, const struct hunk_file *b,
-                                 long *ret_line)
-{
-    *ret_line = 0;
-    if (!a->old_oid || !b->old_oid || a->has_mode_change || b->has_mode_change)
-        return UNSURE;
-    if (strcmp(a->new_oid, b->new_oid) == 0)
-        return CLEAN;
-    if (is_absent(a->old_oid) && is_absent(b->old_oid))
-        return CLASHES;
-    if (is_absent(a->new_oid) || is_absent(b->new_oid) || strcmp(a->old_oid, b->old_oid) != 0)
-        return UNSURE;
-    if (a->is_binary || b->is_binary)
-        return CLASHES;
-    for (size_t i = 0; i < a->n; i++)
-        for (size_t k = 0; k < b->n; k++)
-            if (hunks_clash(&a->v[i], &b->v[k])) {
-                long later = a->v[i].start > b->v[k].start ? a->v[i].start : b->v[k].start;
-                *ret_line = later + 1;
-                return CLASHES;
-            }
-    return CLEAN;
 }
 
 static void add_clash(struct radar_trial *t, const char *path, long line)
@@ -166,20 +152,59 @@ static void drop_clashes(struct radar_trial *t)
     t->n = 0;
 }
 
-/* Both lists are sorted: one pass. *ret_common: paths that both change. */
-static enum verdict compare(struct radar_trial *t, const struct hunk_set *a,
-                            const struct hunk_set *b, size_t *ret_common)
+/* Every place where lines clash, once; of very many the first. */
+static enum verdict compare_lines(struct radar_trial *t, const struct hunk_file *a,
+                                  const struct hunk_file *b)
 {
-    enum verdict verdict = a->is_cut || b->is_cut ? UNSURE : CLEAN;
-    *ret_common = verdict == UNSURE;
-    for (size_t i = 0, k = 0; i < a->n && k < b->n;) {
-        int order = strcmp(a->v[i].path, b->v[k].path);
+    size_t before = t->n;
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t k = 0; k < b->n; k++) {
+            long line = (a->v[i].start > b->v[k].start ? a->v[i].start : b->v[k].start) + 1;
+            bool is_known = t->n > before && t->v[t->n - 1].line == line;
+            if (hunks_clash(&a->v[i], &b->v[k]) && !is_known && t->n - before < LINES_MAX)
+                add_clash(t, a->path, line);
+        }
+    return t->n > before ? CLASHES : CLEAN;
+}
+
+/* may_rename: what one of the two removed it may have moved, and then the other one's removal or move
+ * is a conflict. */
+static enum verdict compare_file(struct radar_trial *t, const struct hunk_file *a,
+                                 const struct hunk_file *b, bool may_rename)
+{
+    bool is_gone = is_absent(a->new_oid), is_new = is_absent(a->old_oid) && is_absent(b->old_oid);
+    if (!a->old_oid || !b->old_oid || a->has_mode_change || b->has_mode_change)
+        return UNSURE;
+    if (strcmp(a->new_oid, b->new_oid) == 0)
+        return is_gone && may_rename ? UNSURE : CLEAN;
+    if (!is_new && (is_gone || is_absent(b->new_oid) || strcmp(a->old_oid, b->old_oid) != 0))
+        return UNSURE;
+    if (!is_new && !a->is_binary && !b->is_binary)
+        return compare_lines(t, a, b);
+    add_clash(t, a->path, 0);
+    return CLASHES;
+}
+
+/* One side of a pair. */
+struct side {
+    const struct hunk_set *set;
+    const struct shape *shape;
+};
+
+/* Both lists are sorted: one pass. *ret_common: what both have to do with. */
+static enum verdict compare(struct radar_trial *t, const struct side *a, const struct side *b,
+                            size_t *ret_common)
+{
+    bool is_cut = a->set->is_cut || b->set->is_cut;
+    bool may_rename = a->shape->may_rename || b->shape->may_rename;
+    *ret_common = is_cut || shapes_meet(a->shape, a->set, b->shape, b->set);
+    enum verdict verdict = *ret_common ? UNSURE : CLEAN;
+    for (size_t i = 0, k = 0; i < a->set->n && k < b->set->n;) {
+        const struct hunk_file *x = &a->set->v[i], *y = &b->set->v[k];
+        int order = strcmp(x->path, y->path);
         if (order == 0) {
-            long line;
-            enum verdict one = compare_file(&a->v[i], &b->v[k], &line);
+            enum verdict one = compare_file(t, x, y, may_rename);
             ++*ret_common;
-            if (one == CLASHES)
-                add_clash(t, a->v[i].path, line);
             if (one > verdict)
                 verdict = one;
         }
@@ -199,6 +224,34 @@ static bool make_quarantine(struct scan *s, struct err *err)
     return fs_mkdirs(s->quarantine, 0755, err);
 }
 
+struct finding {
+    struct radar_trial *trial;
+    const struct strv *paths;
+};
+
+static void add_marker(void *arg, size_t path, long line)
+{
+    struct finding *f = arg;
+    if (f->trial->n < LINES_MAX)
+        add_clash(f->trial, f->paths->v[path], line);
+}
+
+/* The paths that git names, each with the lines that have its markers. */
+static void take_conflicts(struct scan *s, struct radar_trial *t, const struct strv *paths,
+                           const char *tree)
+{
+    struct finding f = {t, paths};
+    drop_clashes(t);
+    markers_each(s->common_dir, &s->env, tree, paths, add_marker, &f);
+    for (size_t i = 0; i < paths->n; i++) {
+        bool is_there = false;
+        for (size_t k = 0; k < t->n; k++)
+            is_there |= strcmp(t->v[k].path, paths->v[i]) == 0;
+        if (!is_there)
+            add_clash(t, paths->v[i], 0);
+    }
+}
+
 static bool try_merge(struct scan *s, struct radar_trial *t, const char *ours, const char *theirs,
                       struct err *err)
 {
@@ -208,6 +261,7 @@ static bool try_merge(struct scan *s, struct radar_trial *t, const char *ours, c
     char tree[65];
     if (s->result.n_merged >= MERGES_MAX) {
         s->result.n_open++;
+        t->is_open = true;
         return true;
     }
     s->result.n_merged++;
@@ -215,11 +269,10 @@ static bool try_merge(struct scan *s, struct radar_trial *t, const char *ours, c
         return false;
     if (!graft_merge_trees(tree, &paths, &g, ours, theirs, &why)) {
         s->result.n_open++; /* unrelated histories and the like: nothing is known */
+        t->is_open = true;
         return true;
     }
-    drop_clashes(t);
-    for (size_t i = 0; i < paths.n; i++)
-        add_clash(t, paths.v[i], 0);
+    take_conflicts(s, t, &paths, tree);
     return true;
 }
 
@@ -228,9 +281,11 @@ static bool try_pair(struct scan *s, size_t a, size_t b, struct err *err)
     struct radar_trial t = {.a = a, .b = b};
     size_t n_common = 0;
     bool is_target = b == RADAR_TARGET;
-    const struct hunk_set *other = &s->sets[is_target ? s->n + s->same[a] : b];
+    size_t other = is_target ? s->n + s->same[a] : b;
+    const struct side mine = {&s->sets[a], &s->shapes[a]};
+    const struct side others = {&s->sets[other], &s->shapes[other]};
     const char *theirs = is_target ? s->targets[a] : s->tips[b].oid;
-    enum verdict verdict = compare(&t, &s->sets[a], other, &n_common);
+    enum verdict verdict = compare(&t, &mine, &others, &n_common);
     if (is_target && !s->is_ahead[a])
         verdict = UNSURE;
     if (n_common == 0 && !is_target)
@@ -252,6 +307,7 @@ bool radar_scan(struct radar *ret, const char *common_dir, const struct radar_ti
         .same = xcalloc(n + 1, sizeof(*s.same)),
         .is_ahead = xcalloc(n + 1, sizeof(*s.is_ahead)),
         .sets = xcalloc(2 * n + 1, sizeof(*s.sets)),
+        .shapes = xcalloc(2 * n + 1, sizeof(*s.shapes)),
         .env = STRV_INIT,
         .result = RADAR_INIT,
     };

@@ -18,15 +18,17 @@ struct radar_tip {
 
 struct radar_clash {
     char *path;
-    long line; /* first line of the base that both change, 0 when it is not about lines */
+    long line; /* first line of the base that both change (where their bases differ: that line as b,
+                  or the target, has it), 0 when it is not about lines */
 };
 
 /* A pair that has a path in common, or a tip and its target. */
 struct radar_trial {
     size_t a;
     size_t b; /* RADAR_TARGET: the target of a */
-    struct radar_clash *v;
+    struct radar_clash *v; /* a path may have several lines */
     size_t n;
+    bool is_open; /* nobody knows: one of n_open */
 };
 #define RADAR_TARGET SIZE_MAX
 

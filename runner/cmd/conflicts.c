@@ -26,7 +26,8 @@ static void add_trial(json_t *trials, const char *what, const char *into,
     json_t *paths = json_array(), *hunks = json_array(), *trial = json_object();
     for (size_t i = 0; i < t->n; i++) {
         json_t *path = jx_bytes(t->v[i].path, strlen(t->v[i].path)), *hunk = json_object();
-        json_array_append(paths, path);
+        if (i == 0 || strcmp(t->v[i].path, t->v[i - 1].path) != 0)
+            json_array_append(paths, path);
         jx_set(hunk, "path", path);
         jx_set_int(hunk, "line", t->v[i].line);
         json_array_append_new(hunks, hunk);
@@ -35,6 +36,8 @@ static void add_trial(json_t *trials, const char *what, const char *into,
     jx_set_str(trial, "into", into);
     jx_set(trial, "conflicts", paths);
     jx_set(trial, "hunks", hunks);
+    if (t->is_open)
+        jx_set_bool(trial, "open", true);
     json_array_append_new(trials, trial);
 }
 

@@ -1,14 +1,16 @@
 #include "runner/cmd/print_attempts.h"
 
 #include <inttypes.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "runner/agents/pulse_words.h"
+#include "runner/base/clash_words.h"
 #include "runner/base/clock.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 
-enum { OID_SHORT = 10 };
+enum { OID_SHORT = 10, CLASHES_IN_ROW = 3 };
 
 static void add_elapsed(struct buf *out, const struct print *p, const json_t *attempt)
 {
@@ -48,18 +50,6 @@ static void files_cell(struct print_table *t, const json_t *attempt)
     print_table_cell(t, PRINT_PLAIN, text);
 }
 
-/* Who an attempt would meet conflicts with: "3.2, main". */
-static void add_clashes(struct buf *out, const json_t *attempt)
-{
-    size_t i;
-    const json_t *clash;
-    json_array_foreach(jx_arr(attempt, "conflicts"), i, clash)
-    {
-        const char *with = jx_str(clash, "with", NULL);
-        buf_addf(out, "%s%s", i ? ", " : "", with ? with : jx_str(clash, "into", "?"));
-    }
-}
-
 static bool any_clash(const json_t *attempts)
 {
     size_t i;
@@ -97,7 +87,7 @@ void print_attempts(struct buf *out, const struct print *p, const json_t *attemp
     json_array_foreach(attempts, i, a)
     {
         AUTO_BUF struct buf clashes = BUF_INIT;
-        add_clashes(&clashes, a);
+        clash_words(&clashes, jx_arr(a, "conflicts"), CLASHES_IN_ROW, 1);
         print_table_cell(&t, PRINT_BOLD, jx_str(a, "id", "?"));
         state_cell(&t, p, a);
         print_table_cell(&t, PRINT_PLAIN, jx_str(a, "agent", ""));
@@ -387,7 +377,7 @@ void print_attempt(struct buf *out, const struct print *p, const json_t *a)
     print_field(out, p, "target", jx_str(a, "into", NULL));
     print_field(out, p, "work", work.ptr);
     print_field(out, p, "note", jx_str(a, "note", NULL));
-    add_clashes(&clashes, a);
+    clash_words(&clashes, jx_arr(a, "conflicts"), SIZE_MAX, SIZE_MAX);
     print_field(out, p, "conflicts", clashes.len ? clashes.ptr : NULL);
     print_field(out, p, "repository", jx_str(a, "repo", NULL));
     print_field(out, p, "worktree", jx_str(a, "tree", NULL));

@@ -36,7 +36,11 @@ void print_conflicts(struct buf *out, const struct print *p, const json_t *trial
         add_places(&text, trial);
         print_table_cell(&t, PRINT_BOLD, jx_str(trial, "what", "?"));
         print_table_cell(&t, PRINT_PLAIN, jx_str(trial, "into", "?"));
-        print_table_cell(&t, text.len ? PRINT_RED : PRINT_GREEN, text.len ? text.ptr : "none");
+        bool is_open = text.len == 0 && jx_bool(trial, "open", false);
+        print_table_cell(&t, text.len ? PRINT_RED : is_open ? PRINT_YELLOW : PRINT_GREEN,
+                         text.len  ? text.ptr
+                         : is_open ? "not known (headgate merge --dry-run tells)"
+                                   : "none");
     }
     print_table_add(out, p, &t);
 }

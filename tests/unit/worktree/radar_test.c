@@ -105,6 +105,72 @@ static void agrees_with_git(void **state)
     release(&b);
 }
 
+/* Folders that are moved, emptied, made of a file; files that two move, or one moves and the other
+ * removes. No two of these have to change a file in common. */
+static void agrees_with_git_on_folders(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = ERR_INIT;
+    struct branches b = {.n = 0};
+    AUTO_RADAR struct radar r = RADAR_INIT;
+    in_repo(f,
+            "mkdir -p lib/deep && for i in a b c d; do seq 20 >lib/$i; echo $i >>lib/$i; done && "
+            "seq 30 >lib/deep/x && seq 40 >one && seq 7 >top && git add . && git commit -qm base && "
+            "git tag base && n=0 && "
+            "branch() { git checkout -q -b b$n base && eval \"$1\" && git add -A && git commit -qm "
+            "$n && n=$((n + 1)); } && "
+            "branch 'git mv lib moved' && branch 'echo n >lib/new' && branch 'git mv lib other' && "
+            "branch 'git rm -rq lib' && branch 'git mv lib/a lib/z' && "
+            "branch 'git mv one two' && branch 'git rm -q one' && branch 'git mv one three' && "
+            "branch 'echo f >box' && branch 'mkdir box && echo f >box/in' && "
+            "branch 'mkdir -p lib/deep/er && echo n >lib/deep/er/n' && branch 'git mv lib/deep far' "
+            "&& branch 'git rm -q one && echo unlike >four' && branch 'seq 99 >lib/deep/x' && "
+            "git checkout -q main && echo m >lib/main && git add . && git commit -qm main");
+    read_branches(f, &b, 14);
+    assert_ok(scan(f, &r, &b, &err), &err);
+    compare_with_git(f, &b, &r);
+    assert_int_equal(r.n_open, 0);
+    assert_true(find(&r, 0, 1)->n > 0);  /* a folder moved, and a file more in it */
+    assert_true(find(&r, 5, 7)->n > 0);  /* one file moved to two places */
+    assert_true(find(&r, 8, 9)->n > 0);  /* a file and a folder of one name */
+    assert_null(find(&r, 1, 8));
+    release(&b);
+}
+
+/* Every place, and also where the two began at different commits: then by git's own markers. */
+static void names_every_place(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = ERR_INIT;
+    struct branches b = {.n = 0};
+    AUTO_RADAR struct radar r = RADAR_INIT;
+    in_repo(f, "seq 90 >lines && git add . && git commit -qm base && git tag base && "
+               "git checkout -q -b b0 && sed -i '10s/.*/b0/; 40s/.*/b0/; 70s/.*/b0/' lines && "
+               "git commit -qam b0 && git checkout -q -b b1 base && "
+               "sed -i '10s/.*/b1/; 40s/.*/b1/; 80s/.*/b1/' lines && git commit -qam b1 && "
+               "git checkout -q main && seq 5 | sed s/^/top/ | cat - lines >l && mv l lines && "
+               "git commit -qam main && git checkout -q -b b2 && sed -i '45s/.*/b2/; 75s/.*/b2/' "
+               "lines && git commit -qam b2 && git checkout -q main");
+    read_branches(f, &b, 3);
+    AUTO_FREE char *later = sh(f, f->repo, "git rev-parse main");
+    b.tips[2].base = later;
+    assert_ok(scan(f, &r, &b, &err), &err);
+    static const struct {
+        size_t a, b, n;
+        long lines[2];
+    } cases[] = {{0, 1, 2, {10, 40}}, {0, 2, 2, {45, 75}}, {1, 2, 1, {45, 0}}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct radar_trial *t = find(&r, cases[i].a, cases[i].b);
+        assert_non_null(t);
+        assert_int_equal(t->n, cases[i].n);
+        for (size_t k = 0; k < t->n; k++) {
+            assert_string_equal(t->v[k].path, "lines");
+            assert_int_equal(t->v[k].line, cases[i].lines[k]);
+        }
+    }
+    release(&b);
+}
+
 static void names_the_line(void **state)
 {
     struct fixture *f = *state;
@@ -200,6 +266,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(agrees_with_git),
+        TEST(agrees_with_git_on_folders),
+        TEST(names_every_place),
         TEST(names_the_line),
         TEST(follows_each_target),
         TEST(thirty_two_take_no_time),
