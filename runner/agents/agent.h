@@ -51,6 +51,7 @@ struct agent {
      * box, in each folder from the repository's top to where it starts; NULL: nothing that counts. */
     const char *const *project_settings;
     const struct provider *const *providers; /* of its model, NULL-terminated; NULL: none, or the configuration says (provider.h) */
+    const struct provider_login *login; /* for a login of the person's, held outside of the box; NULL: not known */
     /* Add argv, environment, seeded files and binds to spec. */
     bool (*prepare)(struct box_spec *spec, const struct agent_start *start, struct err *err);
 };

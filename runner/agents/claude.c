@@ -241,5 +241,6 @@ const struct agent agent_claude = {
     .exec_calls = calls,
     .exec_helpers = helpers,
     .providers = providers,
+    .login = &login_anthropic,
     .prepare = prepare,
 };

@@ -254,6 +254,7 @@ const struct agent agent_codex = {
     .output = "codex",
     .needs_env = credentials,
     .providers = providers,
+    .login = &login_chatgpt,
     .exec_calls = calls,
     .exec_helpers = helpers,
     .exec_selves = selves,

@@ -15,12 +15,35 @@ const struct provider provider_anthropic = {
     .keys = {{"ANTHROPIC_API_KEY", "x-api-key"}, {"ANTHROPIC_AUTH_TOKEN", BEARER}, {"CLAUDE_CODE_OAUTH_TOKEN", BEARER}, {0}},
 };
 
+/* As `claude setup-token` is used: a bearer token, with the header that says so. */
+static const char *const anthropic_paths[] = {"/v1/messages", "/v1/models", NULL};
+
+const struct provider_login login_anthropic = {
+    .provider = {.name = "anthropic",
+                 .url = "https://api.anthropic.com",
+                 .url_env = "ANTHROPIC_BASE_URL",
+                 .shape = "sk-ant-oat01-",
+                 .keys = {{"CLAUDE_CODE_OAUTH_TOKEN", BEARER}, {0}}},
+    .paths = anthropic_paths,
+};
+
 const struct provider provider_openai = {
     .name = "openai",
     .url = "https://api.openai.com/v1",
     .url_env = "OPENAI_BASE_URL",
     .shape = "sk-",
     .keys = {{"OPENAI_API_KEY", BEARER}, {0}},
+};
+
+static const char *const chatgpt_paths[] = {"/responses", "/models", "/memories", NULL};
+
+const struct provider_login login_chatgpt = {
+    .provider = {.name = "chatgpt",
+                 .url = "https://chatgpt.com/backend-api/codex",
+                 .url_env = "OPENAI_BASE_URL",
+                 .shape = "sk-",
+                 .keys = {{"OPENAI_API_KEY", BEARER}, {0}}},
+    .paths = chatgpt_paths,
 };
 
 const struct provider provider_google = {

@@ -24,6 +24,15 @@ struct provider {
     struct provider_key keys[PROVIDER_KEYS]; /* a variable may stand in several headers; ended by a NULL variable */
 };
 
+/* Whom a subscription's login is for. The first key is the variable that holds a word in its place, so that the agent takes itself
+ * for logged in. */
+struct provider_login {
+    struct provider provider;
+    const char *const *paths; /* below the provider's URL: what its requests to a model ask for, NULL-terminated */
+};
+
+extern const struct provider_login login_anthropic, login_chatgpt;
+
 extern const struct provider provider_anthropic, provider_openai, provider_google, provider_openrouter, provider_opencode;
 
 /*

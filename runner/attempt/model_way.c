@@ -16,6 +16,8 @@ static void release(struct model_way *w)
     free(w->host);
     free(w->ca_file);
     json_decref(w->keys);
+    json_decref(w->paths);
+    free(w->login);
     *w = (struct model_way){0};
 }
 
@@ -35,6 +37,10 @@ static json_t *to_json(const struct model_way *w)
     jx_set_int(j, "inside", w->inside);
     jx_set_str(j, "ca", w->ca_file);
     jx_set(j, "keys", json_deep_copy(w->keys));
+    if (w->login) {
+        jx_set_str(j, "login", w->login);
+        jx_set(j, "paths", json_deep_copy(w->paths));
+    }
     return j;
 }
 
@@ -53,7 +59,7 @@ void model_ways_parse(struct model_ways *ret, const json_t *list)
     *ret = (struct model_ways){.n = 0};
     json_array_foreach(list, i, j)
     {
-        const char *ca = jx_str(j, "ca", NULL);
+        const char *ca = jx_str(j, "ca", NULL), *login = jx_str(j, "login", NULL);
         if (ret->n == PROVIDERS_MAX)
             return;
         ret->v[ret->n++] = (struct model_way){
@@ -63,6 +69,8 @@ void model_ways_parse(struct model_ways *ret, const json_t *list)
             .inside = (uint16_t)jx_int(j, "inside", 0),
             .ca_file = ca ? xstrdup(ca) : NULL,
             .keys = json_deep_copy(jx_arr(j, "keys")),
+            .login = login ? xstrdup(login) : NULL,
+            .paths = json_deep_copy(jx_arr(j, "paths")),
         };
     }
 }
@@ -72,6 +80,8 @@ const char *model_ways_lacking(const struct model_ways *w, const json_t *keys)
     for (size_t i = 0; i < w->n; i++) {
         size_t k;
         const json_t *key;
+        if (w->v[i].login)
+            continue;
         json_array_foreach(w->v[i].keys, k, key)
         {
             const char *placeholder = jx_str(key, "placeholder", "");
@@ -211,8 +221,65 @@ static bool take(struct model_ways *ways, json_t *keys, struct strv *env, const 
     return true;
 }
 
+/* No key of its providers, nor another place of theirs. */
+static void drop_keys(struct strv *env, const struct provider *all, size_t n)
+{
+    AUTO_STRV struct strv names = STRV_INIT;
+    provider_variables(&names, all, n);
+    for (size_t i = 0; i < names.n; i++)
+        strv_env_set(env, names.v[i], NULL);
+}
+
+static json_t *paths_of(const struct provider_login *l, const char *below)
+{
+    json_t *paths = json_array();
+    for (size_t i = 0; l->paths[i]; i++) {
+        AUTO_FREE char *path = xasprintf("%s%s", below, l->paths[i]);
+        json_array_append_new(paths, json_string(path));
+    }
+    return paths;
+}
+
+/* An agent that holds a word in place of the token. Requests with a login go to its provider alone: where env points to is for
+ * keys. */
+static bool take_login(struct model_ways *ways, struct strv *env, const struct strv *services, const struct agent *agent,
+                       const char *file, const char *ca, const struct config *config, struct err *err)
+{
+    const struct provider *p = &agent->login->provider;
+    struct model_way way = {0};
+    const char *path;
+    AUTO_FREE char *key = xasprintf("agent.%s.loginurl", agent->name);
+    const char *url = config_str(config, key, p->url);
+    if (file[0] != '/')
+        return err_set(err, ERR_USAGE, "the file of a login must be named by an absolute path");
+    if (!url_split_https(&way.host, &way.port, &path, url))
+        return err_set(err, ERR_USAGE, "agent.%s.loginUrl must begin with https://", agent->name);
+    AUTO_FREE char *placeholder = placeholder_for(p, p->keys[0].variable);
+    way.provider = xstrdup(p->name);
+    way.login = xstrdup(file);
+    while (ways->n > 0)
+        drop(ways, &ways->v[0]);
+    way.inside = free_port(ways, services);
+    way.ca_file = ca ? xstrdup(ca) : NULL;
+    way.keys = json_pack("[{s:s, s:s}]", "placeholder", placeholder, "header", p->keys[0].header);
+    way.paths = paths_of(agent->login, path);
+    AUTO_FREE char *inside = xasprintf("http://127.0.0.1:%u%s", way.inside, path);
+    strv_env_set(env, p->url_env, inside);
+    strv_env_set(env, p->keys[0].variable, placeholder);
+    ways->v[ways->n++] = way;
+    return true;
+}
+
+static const char *login_of(const struct model_ways *ways)
+{
+    for (size_t i = 0; i < ways->n; i++)
+        if (ways->v[i].login)
+            return ways->v[i].login;
+    return NULL;
+}
+
 bool model_ways_take(struct model_ways *ret, json_t **ret_keys, struct strv *env,
-                     const struct strv *services, const struct agent *agent,
+                     const struct strv *services, const struct agent *agent, const char *login,
                      const struct config *config, struct err *err)
 {
     struct provider all[PROVIDERS_MAX];
@@ -221,6 +288,13 @@ bool model_ways_take(struct model_ways *ret, json_t **ret_keys, struct strv *env
     *ret_keys = NULL;
     if (!agent_providers(all, &n, agent, config, err) || !ca_of(&ca, agent, config, err))
         return false;
+    AUTO_FREE char *file = login || login_of(ret) ? xstrdup(login ? login : login_of(ret)) : NULL;
+    if (file && !agent->login)
+        return err_set(err, ERR_USAGE, "how %s keeps a login is not known: leave it out", agent->title);
+    if (file) {
+        drop_keys(env, all, n);
+        return take_login(ret, env, services, agent, file, ca, config, err);
+    }
     if (is_held_inside(agent, config))
         return true;
     AUTO_JSON json_t *keys = json_object();

@@ -5,6 +5,9 @@
  * own loopback for each provider's. A relay of the keeper's (runner/model) listens there, puts the
  * keys in, and speaks TLS to the provider. Keys are never stored: they travel from the command that
  * starts the run over the server's memory to the keeper's standard input.
+ *
+ * In place of keys an agent may have a login of a subscription, where the person said so: then the relay gets the access token of
+ * the day from the server, and what the file of the login holds besides never leaves it (runner/login).
  */
 #ifndef ATTEMPT_MODEL_WAY_H
 #define ATTEMPT_MODEL_WAY_H
@@ -22,6 +25,8 @@ struct model_way {
     uint16_t inside; /* the relay's port in the box */
     char *ca_file;   /* NULL: the system's certificates */
     json_t *keys;    /* [{"placeholder", "header"}], header as of provider.h */
+    char *login;     /* the file of the login whose token is the key; NULL: there is a key */
+    json_t *paths;   /* of the provider, which may be asked for with it: texts; NULL: all */
 };
 
 struct model_ways {
@@ -38,9 +43,12 @@ void model_ways_parse(struct model_ways *ret, const json_t *list);
  * are and where requests go, agent.NAME.key is not `inside`, and what they are for is reached over
  * TLS. ret_keys: {PLACEHOLDER: KEY}, new reference, NULL when nothing was taken. *ret is the ways
  * that the attempt had before; env that was treated for them keeps them, with the keys of today.
+ *
+ * login: an absolute path, the file of the login to use; NULL: none, or the one that the attempt had.
+ * With one the agent has no key, whatever env holds. ERR_USAGE: its login is not known.
  */
 bool model_ways_take(struct model_ways *ret, json_t **ret_keys, struct strv *env,
-                     const struct strv *services, const struct agent *agent,
+                     const struct strv *services, const struct agent *agent, const char *login,
                      const struct config *config, struct err *err) WARN_UNUSED;
 /* The first placeholder for which keys has nothing; NULL: none. Borrowed. */
 const char *model_ways_lacking(const struct model_ways *w, const json_t *keys);

@@ -12,6 +12,7 @@
 #include "runner/cmd/canary.h"
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/key_command.h"
+#include "runner/cmd/login_file.h"
 #include "runner/cmd/out.h"
 
 enum { VERSION_TIMEOUT_MS = 30 * 1000, VERSION_BYTES = 64 * 1024 };
@@ -34,6 +35,12 @@ static bool describe_key(json_t *row, const struct agent *agent, const struct st
     enum key_keeping keeping;
     AUTO_STRV struct strv today = STRV_INIT;
     AUTO_BUF struct buf text = BUF_INIT;
+    if (login_is_configured(agent, config)) {
+        jx_set_str(row, "key", "login");
+        bool ok = login_describe(&text, agent, config, err);
+        jx_set_str(row, "key_text", text.ptr);
+        return ok;
+    }
     strv_push_all(&today, strv_array(env));
     if (!agent_providers(all, &n, agent, config, err) ||
         !key_command_variable(&asked, env, agent, all, n, config, err))
@@ -44,6 +51,8 @@ static bool describe_key(json_t *row, const struct agent *agent, const struct st
         return false;
     if (asked)
         buf_addf(&text, " (%s is what agent.%s.keyCommand prints)", asked, agent->name);
+    if (keeping == KEY_NONE && agent->login)
+        buf_adds(&text, "; or a subscription's login (run --login)");
     jx_set_str(row, "key", words[keeping]);
     jx_set_str(row, "key_text", text.ptr);
     return true;

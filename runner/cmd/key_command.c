@@ -5,6 +5,7 @@
 
 #include "runner/base/mem.h"
 #include "runner/base/proc.h"
+#include "runner/cmd/login_file.h"
 
 enum { KEY_COMMAND_MS = 120 * 1000, KEY_BYTES = 16 * 1024 };
 
@@ -21,7 +22,7 @@ bool key_command_variable(const char **ret, const struct strv *env, const struct
     AUTO_FREE char *key = xasprintf("agent.%s.keyenv", agent->name);
     const struct provider *p = providers, *end = providers + n;
     *ret = NULL;
-    if (!command_of(agent, config))
+    if (!command_of(agent, config) || login_is_configured(agent, config))
         return true;
     const char *name = config_str(config, key, n ? p->keys[0].variable : NULL);
     if (!name)

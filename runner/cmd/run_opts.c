@@ -116,6 +116,8 @@ bool run_opts_parse(struct run_opts *o, char **argv, struct err *err)
         {0, "wip", OPT_FLAG, &o->wip, NULL,
          "start from your uncommitted work, untracked files included", 0, 0},
         {0, "agent", OPT_STRING, &o->agent, "NAME", "kind of agent (headgate agent ls)", 0, 0},
+        {0, "login", OPT_FLAG, &o->login, NULL,
+         "work on your subscription's login of that agent, which stays outside of the box", 0, 0},
         {0, "ladder", OPT_STRING, &o->ladder, "R", "confirm, edits or auto", 0, 0},
         {0, "ask-deadline", OPT_STRING, &o->ask_deadline, "TIME[,deny|,wait]|wait",
          "how long a call waits for you, and what is then: denied as a timeout (the default), or said "

@@ -19,6 +19,7 @@
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 #include "runner/cmd/env.h"
+#include "runner/cmd/login_file.h"
 #include "runner/cmd/tasks.h"
 #include "sandbox/profile.h"
 #include "worktree/worktree.h"
@@ -169,6 +170,17 @@ static bool add_masks(json_t *request, const struct strv *masks, struct err *err
     return true;
 }
 
+static bool add_login(json_t *request, const struct run_opts *o, const struct config *config, const struct agent *agent,
+                      struct err *err)
+{
+    AUTO_FREE char *file = NULL;
+    if (!login_file(&file, agent, o->login, config, err))
+        return false;
+    if (file)
+        jx_set_str(request, "login", file);
+    return true;
+}
+
 /* What the configuration names comes first, so that the command line has the last word. */
 static bool add_environment(json_t *request, const struct run_opts *o, const struct config *config,
                             const struct agent *agent, struct err *err)
@@ -309,7 +321,7 @@ bool run_request(json_t **ret, struct run_start *start, const struct run_opts *o
     if (!add_tasks(request, o, err) || !add_choices(request, o, err) ||
         !add_command(request, o, err) || !add_repository(request, start, err) ||
         !choose_agent(&agent, &own, o, config, &env, err) ||
-        !add_environment(request, o, config, agent, err) ||
+        !add_environment(request, o, config, agent, err) || !add_login(request, o, config, agent, err) ||
         !env_add_secrets(request, &o->secrets, err) ||
         !add_paths(request, "ro", &o->ro, err) || !add_paths(request, "rw", &o->rw, err) ||
         !add_masks(request, &o->mask, err) || !check_net(&o->net, err) ||

@@ -135,8 +135,10 @@ void keep_box_gone(struct keep *k, int status)
 
 void keep_server_changed(struct keep *k, bool is_present)
 {
-    if (is_present)
+    if (is_present) {
         output_tell(&k->output);
+        model_side_ask_again(&k->model);
+    }
     if (k->state == KEEP_EXITED)
         keep_linger(k);
 }
@@ -167,6 +169,7 @@ static void keep_close_handles(struct keep *k)
     link_close(&k->link);
     output_close(&k->output);
     box_side_close(&k->box);
+    model_side_stop(&k->model);
     mounts_end(&k->mounts);
     uv_close((uv_handle_t *)&k->before_waiting, NULL);
     uv_close((uv_handle_t *)&k->sigterm, NULL);
@@ -318,7 +321,9 @@ static void keep_init_parts(struct keep *k)
 static bool open_model(struct keep *k, const json_t *keys, struct err *err)
 {
     k->model = (struct model_side)MODEL_SIDE_INIT;
-    return json_array_size(k->config.models) == 0 || model_side_open(&k->model, k->config.models, keys, err);
+    return json_array_size(k->config.models) == 0 ||
+           (model_side_open(&k->model, k->config.models, keys, err) &&
+            model_side_follow(&k->model, &k->loop, keep_ask_token, k, err));
 }
 
 /* On failure the process ends, and the kernel takes back what was opened. */

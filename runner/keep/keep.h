@@ -115,6 +115,8 @@ extern const struct stop_ops keep_stop_ops;
 extern const struct link_ops keep_link_ops;
 extern const struct output_ops keep_output_ops;
 extern const struct account_ops keep_account_ops;
+/* What the relay to a model asks. arg: struct keep. */
+void keep_ask_token(void *arg, const json_t *question);
 
 /* keep_pulse.c: a whole line of output; what of it is not on record yet. */
 void keep_pulse_line(void *arg, bool is_aside, const char *line, size_t len);

@@ -116,6 +116,21 @@ static void keep_on_broker(struct keep *k, const json_t *msg)
     door_broker(&k->door, msg);
 }
 
+void keep_ask_token(void *arg, const json_t *question)
+{
+    struct keep *k = arg;
+    AUTO_JSON json_t *msg = json_copy((json_t *)(uintptr_t)question);
+    jx_set_str(msg, "t", "token");
+    link_tell(&k->link, msg);
+}
+
+static void keep_on_token(struct keep *k, const json_t *msg)
+{
+    const char *trouble = model_side_answer(&k->model, msg);
+    if (trouble)
+        records_note(&k->records, "%s", trouble);
+}
+
 static void keep_command(void *arg, const json_t *msg)
 {
     static const struct {
@@ -124,7 +139,7 @@ static void keep_command(void *arg, const json_t *msg)
     } commands[] = {
         {"policy", keep_on_policy}, {"name", keep_on_name}, {"decide", keep_on_decide},
         {"stop", keep_on_stop},     {"say", keep_on_say},   {"quit", keep_on_quit},
-        {"broker", keep_on_broker},
+        {"broker", keep_on_broker}, {"token", keep_on_token},
     };
     const char *t = jx_str(msg, "t", "");
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {

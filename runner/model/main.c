@@ -4,8 +4,9 @@
  *
  * Its keeper starts it. Standard input: one line of JSON, {"models": as of upstream_load, "keys":
  * {PLACEHOLDER: KEY}}, then listening sockets of the box's network namespace as they come, one for
- * each byte (SCM_RIGHTS), which is the number of the model that it leads to. The end of that stream
- * is the end of the keeper, and of this. Standard error: a sentence when it cannot begin.
+ * each byte (SCM_RIGHTS), which is the number of the model that it leads to, and between them lines
+ * without descriptors, tokens of logins (tokens.h), for which this asks on the same socket. The end of
+ * that stream is the end of the keeper, and of this. Standard error: a sentence when it cannot begin.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +36,7 @@ struct service;
 struct model {
     struct upstream upstream;
     struct tls_context *context;
+    struct tokens tokens; /* of upstream.has_login */
     struct service *service;
 };
 
@@ -87,7 +89,7 @@ static void count(struct service *s, int by)
 static void *serve_client(void *arg)
 {
     struct job job = take_job(arg);
-    relay_serve(job.fd, job.model->context, &job.model->upstream);
+    relay_serve(job.fd, job.model->context, &job.model->upstream, &job.model->tokens);
     close(job.fd);
     count(job.model->service, -1);
     return NULL;
@@ -133,6 +135,7 @@ static bool load_models(struct service *s, const json_t *config, struct err *err
             return err_set(err, ERR_LIMIT, "more than %d models", MODELS_MAX);
         struct model *m = &s->models[i];
         m->service = s;
+        tokens_init(&m->tokens, i, STDIN_FILENO);
         if (!upstream_load(&m->upstream, way, keys, err) ||
             !(m->context = tls_context_new(&m->upstream, err)))
             return false;
@@ -141,15 +144,14 @@ static bool load_models(struct service *s, const json_t *config, struct err *err
     return true;
 }
 
-/* The next listening socket and its model's number; -1 at the end. */
-static int receive_listener(size_t *ret_model)
+/* The next byte of the stream, and the descriptor that came with it, or -1. False at the end. */
+static bool receive(unsigned char *ret_byte, int *ret_fd)
 {
-    unsigned char byte = 0;
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
     } control;
-    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct iovec part = {.iov_base = ret_byte, .iov_len = 1};
     struct msghdr message = {.msg_iov = &part,
                              .msg_iovlen = 1,
                              .msg_control = control.bytes,
@@ -159,11 +161,46 @@ static int receive_listener(size_t *ret_model)
         n = recvmsg(STDIN_FILENO, &message, MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
     const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    int fd = -1;
+    *ret_fd = -1;
     if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-        memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-    *ret_model = byte;
-    return fd;
+        memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+    return n > 0;
+}
+
+static void listen_to(struct service *s, size_t model, int fd)
+{
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    if (model >= s->n_models || !start_thread(accept_clients, &s->models[model], fd))
+        close(fd);
+}
+
+static void take_answer(struct service *s, const struct buf *line)
+{
+    struct err err = ERR_INIT;
+    AUTO_JSON json_t *answer = NULL;
+    if (!jx_parse(&answer, line->ptr, line->len, &err))
+        return;
+    int64_t model = jx_int(answer, "model", -1);
+    if (model >= 0 && (size_t)model < s->n_models)
+        tokens_answer(&s->models[model].tokens, answer);
+}
+
+/* A byte with a descriptor is the number of its model; those without are lines, the server's answers. */
+static void follow_keeper(struct service *s)
+{
+    AUTO_BUF struct buf line = BUF_INIT;
+    unsigned char byte;
+    for (int fd; receive(&byte, &fd);) {
+        if (fd >= 0) {
+            listen_to(s, byte, fd);
+        } else if (byte != '\n' && line.len < CONFIG_BYTES) {
+            buf_addch(&line, (char)byte);
+        } else {
+            take_answer(s, &line);
+            explicit_bzero(line.ptr, line.len);
+            buf_clear(&line);
+        }
+    }
 }
 
 /* A key in memory must not end in a core file, nor be read by another program of the person's. */
@@ -190,11 +227,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "headgate-model: %s\n", err.text);
         return err_exit_code(&err);
     }
-    size_t model;
-    for (int fd; (fd = receive_listener(&model)) >= 0;) {
-        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-        if (model >= s.n_models || !start_thread(accept_clients, &s.models[model], fd))
-            close(fd);
-    }
+    follow_keeper(&s);
     _exit(0); /* threads still use what would be released */
 }

@@ -12,15 +12,25 @@ enum {
     CHUNK_BYTES = 32 * 1024,
     HEAD_MS = 60 * 1000, /* for the client's head, from its first byte or none */
     CONNECT_MS = 30 * 1000,
-    SILENCE_MS = 20 * 60 * 1000, /* a model may think for long */
+    SILENCE_MS = 20 * 60 * 1000,      /* a model may think for long */
+    AGAIN_BYTES = 8 * 1024 * 1024,    /* of a body that is kept to be sent once more */
+    STATUS_BYTES = 12,                /* "HTTP/1.1 401" */
 };
 
 struct relay {
+    const struct upstream *u;
+    struct tls_context *context;
+    struct tokens *tokens;
+    struct token token; /* of a login */
     int client;
     struct tls *tls;
+    struct buf head;       /* of the request, as it came */
     struct http_body body; /* of the request */
     struct buf in;         /* of the client, not looked at yet */
     struct buf up, down;   /* to be sent */
+    struct buf again;      /* of the body, what was sent */
+    bool can_send_again;   /* all of it is in there, and it was not sent twice yet */
+    bool is_judged;        /* the answer's status is known to be passed on */
     bool has_answer;       /* a byte of it went to the client */
     bool upstream_ended;
 };
@@ -51,8 +61,7 @@ static bool receive(struct relay *r, int limit_ms)
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-/* The request's head, changed, is what goes up first. */
-static bool take_head(struct relay *r, const struct upstream *u, struct err *err)
+static bool take_head(struct relay *r, struct err *err)
 {
     struct http_head head;
     enum http_result result;
@@ -62,11 +71,29 @@ static bool take_head(struct relay *r, const struct upstream *u, struct err *err
         if (!receive(r, HEAD_MS))
             return err_set(err, ERR_FAILED, "the request did not come whole");
     }
-    if (result == HTTP_BAD || !upstream_head(&r->up, u, &head, err))
+    if (result == HTTP_BAD)
         return false;
     http_body_init(&r->body, &head);
+    buf_add(&r->head, r->in.ptr, head.len);
     buf_consume(&r->in, head.len);
     return true;
+}
+
+/* What goes up first: the head, changed. */
+static bool begin_request(struct relay *r, struct err *err)
+{
+    struct http_head head;
+    return http_request(&head, r->head.ptr, r->head.len, err) == HTTP_DONE &&
+           upstream_head(&r->up, r->u, r->u->has_login ? &r->token : NULL, &head, err);
+}
+
+static void keep_for_again(struct relay *r, const char *bytes, size_t n)
+{
+    r->can_send_again = r->can_send_again && r->again.len + n <= AGAIN_BYTES;
+    if (r->can_send_again)
+        buf_add(&r->again, bytes, n);
+    else
+        buf_release(&r->again);
 }
 
 /* As much of the body as is there; what is behind it is dropped. */
@@ -80,6 +107,7 @@ static bool take_body(struct relay *r)
     if (!http_body_take(&r->body, &n, r->in.ptr, r->in.len))
         return false;
     buf_add(&r->up, r->in.ptr, n);
+    keep_for_again(r, r->in.ptr, n);
     buf_consume(&r->in, n);
     return true;
 }
@@ -112,15 +140,34 @@ static bool send_down(struct relay *r)
     return true;
 }
 
+static bool is_refused(const struct relay *r)
+{
+    return r->down.len >= STATUS_BYTES && memcmp(r->down.ptr, "HTTP/1.", 7) == 0 &&
+           memcmp(r->down.ptr + 8, " 401", 4) == 0;
+}
+
+/* Whether what came may go to the client. A token that was refused is held back, and so is an answer of which no status has come
+ * yet. */
+static bool judge(struct relay *r)
+{
+    bool is_whole = r->down.len >= STATUS_BYTES || r->upstream_ended;
+    if (!r->is_judged && is_whole) {
+        r->is_judged = !(r->can_send_again && is_refused(r));
+        if (r->is_judged && r->u->has_login && is_refused(r))
+            tokens_drop(r->tokens, r->token.text);
+    }
+    return r->is_judged;
+}
+
 /* One wait for either side, and what it brought. Each direction holds one chunk: a slow side stops
  * the other's reading. */
 static bool turn(struct relay *r)
 {
     bool reads_client = r->up.len == 0 && !r->body.is_done;
-    bool reads_model = r->down.len == 0 && !r->upstream_ended;
+    bool reads_model = (r->down.len == 0 || !r->is_judged) && !r->upstream_ended;
+    bool sends_down = r->down.len > 0 && r->is_judged;
     struct pollfd fds[2] = {
-        {.fd = r->client,
-         .events = (short)((reads_client ? POLLIN : 0) | (r->down.len ? POLLOUT : 0))},
+        {.fd = r->client, .events = (short)((reads_client ? POLLIN : 0) | (sends_down ? POLLOUT : 0))},
         {.fd = r->upstream_ended ? -1 : tls_fd(r->tls),
          .events = (short)((reads_model ? POLLIN : 0) | (r->up.len ? POLLOUT : 0) |
                            (reads_model || r->up.len ? tls_events(r->tls) : 0))},
@@ -136,32 +183,121 @@ static bool turn(struct relay *r)
     if ((fds[0].revents & POLLIN) && reads_client && !receive(r, 0))
         return false;
     return take_body(r) && send_up(r) && (!reads_model || receive_down(r)) &&
-           (r->down.len == 0 || send_down(r));
+           (r->down.len == 0 || !judge(r) || send_down(r));
 }
 
-void relay_serve(int client, struct tls_context *context, const struct upstream *u)
+/* Until the answer was passed on, or is a refusal after which the request can be sent again. */
+static bool exchange(struct relay *r)
+{
+    bool ok = true;
+    while (ok && !(r->upstream_ended && r->down.len == 0)) {
+        ok = turn(r);
+        if (ok && !r->is_judged && is_refused(r))
+            return true;
+    }
+    return ok;
+}
+
+/* The rest of the body, which the first time had no use for. */
+static bool take_whole_body(struct relay *r, struct err *err)
+{
+    while (!r->body.is_done && r->can_send_again) {
+        buf_clear(&r->up);
+        if (!receive(r, HEAD_MS) || !take_body(r))
+            return err_set(err, ERR_FAILED, "the request did not come whole");
+    }
+    return r->can_send_again ||
+           err_set(err, ERR_FAILED, "the provider refused the token of a long request, which is now renewed: send it again");
+}
+
+static void refuse_for(int client, const struct err *err)
+{
+    if (err->code == ERR_REFUSED)
+        refuse(client, 403, "Forbidden", err->text); /* agents try anything else again and again */
+    else
+        refuse(client, 502, "Bad Gateway", err->text);
+}
+
+static bool open_up(struct relay *r, struct err *err)
+{
+    r->tls = tls_open(r->context, r->u, CONNECT_MS, err);
+    return r->tls != NULL;
+}
+
+/* The same with a renewed token. */
+static bool connect_again(struct relay *r, struct err *err)
+{
+    AUTO_TOKEN struct token refused = r->token;
+    tls_close(r->tls);
+    r->tls = NULL;
+    r->token = (struct token){0};
+    r->upstream_ended = false;
+    buf_clear(&r->down);
+    tokens_drop(r->tokens, refused.text);
+    if (!take_whole_body(r, err) || !tokens_get(&r->token, r->tokens, refused.text, err))
+        return false;
+    r->can_send_again = false;
+    explicit_bzero(r->up.ptr, r->up.len);
+    buf_clear(&r->up);
+    if (!begin_request(r, err))
+        return false;
+    buf_add(&r->up, r->again.ptr, r->again.len);
+    buf_release(&r->again);
+    return open_up(r, err);
+}
+
+static void converse(struct relay *r)
 {
     struct err err = ERR_INIT;
-    struct relay r = {.client = client, .in = BUF_INIT, .up = BUF_INIT, .down = BUF_INIT};
-    if (!take_head(&r, u, &err))
-        refuse(client, 400, "Bad Request", err.text);
-    else if (!take_body(&r))
-        refuse(client, 400, "Bad Request", "the chunks of the body are malformed");
-    else if (!(r.tls = tls_open(context, u, CONNECT_MS, &err)) && err.code == ERR_REFUSED)
-        refuse(client, 403, "Forbidden", err.text); /* agents try anything else again and again */
-    else if (!r.tls)
-        refuse(client, 502, "Bad Gateway", err.text);
-    else {
-        bool ok = true;
-        while (ok && !(r.upstream_ended && r.down.len == 0))
-            ok = turn(&r);
-        if (!ok && !r.has_answer)
-            refuse(client, 502, "Bad Gateway", "the connection to the model broke");
-        shutdown(client, SHUT_WR);
+    bool ok = exchange(r);
+    if (ok && !r->is_judged && is_refused(r)) {
+        if (!connect_again(r, &err)) {
+            refuse_for(r->client, &err);
+            return;
+        }
+        ok = exchange(r);
     }
+    if (!ok && !r->has_answer)
+        refuse(r->client, 502, "Bad Gateway", "the connection to the model broke");
+}
+
+static void serve(struct relay *r)
+{
+    struct err err = ERR_INIT;
+    r->can_send_again = r->u->has_login;
+    if (!take_head(r, &err))
+        refuse(r->client, 400, "Bad Request", err.text);
+    else if (r->u->has_login && !tokens_get(&r->token, r->tokens, NULL, &err))
+        refuse_for(r->client, &err);
+    else if (!begin_request(r, &err))
+        refuse(r->client, 400, "Bad Request", err.text);
+    else if (!take_body(r))
+        refuse(r->client, 400, "Bad Request", "the chunks of the body are malformed");
+    else if (!open_up(r, &err))
+        refuse_for(r->client, &err);
+    else
+        converse(r);
+    shutdown(r->client, SHUT_WR);
+}
+
+void relay_serve(int client, struct tls_context *context, const struct upstream *u, struct tokens *tokens)
+{
+    struct relay r = {.u = u,
+                      .context = context,
+                      .tokens = tokens,
+                      .client = client,
+                      .head = BUF_INIT,
+                      .in = BUF_INIT,
+                      .up = BUF_INIT,
+                      .down = BUF_INIT,
+                      .again = BUF_INIT};
+    serve(&r);
     explicit_bzero(r.up.ptr, r.up.len);
+    token_release(&r.token);
     tls_close(r.tls);
+    buf_release(&r.head);
     buf_release(&r.in);
     buf_release(&r.up);
     buf_release(&r.down);
+    buf_release(&r.again);
 }

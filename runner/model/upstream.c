@@ -7,6 +7,8 @@
 #include "runner/base/jx.h"
 #include "runner/base/mem.h"
 
+static const char account_header[] = "chatgpt-account-id";
+
 static void wipe(char **secret)
 {
     if (*secret)
@@ -23,6 +25,8 @@ void upstream_release(struct upstream *u)
         free(u->keys[i].header);
         free(u->keys[i].prefix);
     }
+    for (size_t i = 0; i < u->n_paths; i++)
+        free(u->paths[i]);
     free(u->host);
     free(u->ca_file);
     *u = (struct upstream){0};
@@ -54,10 +58,10 @@ static bool load_keys(struct upstream *u, const json_t *keys, const json_t *secr
     json_array_foreach(keys, i, key)
     {
         const char *placeholder = jx_str(key, "placeholder", ""), *header = jx_str(key, "header", ""),
-                   *secret = jx_str(secrets, placeholder, "");
+                   *secret = jx_str(u->has_login ? NULL : secrets, placeholder, u->has_login ? NULL : "");
         if (u->n_keys == UPSTREAM_KEYS_MAX)
             return err_set(err, ERR_LIMIT, "more than %d keys for one model", UPSTREAM_KEYS_MAX);
-        if (!is_header_text(secret) || !is_header_text(placeholder))
+        if ((secret && !is_header_text(secret)) || !is_header_text(placeholder))
             return err_set(err, ERR_FORMAT,
                            "the key behind %.40s is empty or holds characters that no header can",
                            placeholder);
@@ -67,9 +71,20 @@ static bool load_keys(struct upstream *u, const json_t *keys, const json_t *secr
         struct upstream_key *k = &u->keys[u->n_keys++];
         *k = form_of(header);
         k->placeholder = xstrdup(placeholder);
-        k->secret = xstrdup(secret);
+        k->secret = secret ? xstrdup(secret) : NULL;
     }
     return true;
+}
+
+static void load_paths(struct upstream *u, const json_t *paths)
+{
+    size_t i;
+    const json_t *path;
+    json_array_foreach(paths, i, path)
+    {
+        if (json_is_string(path) && u->n_paths < UPSTREAM_PATHS_MAX)
+            u->paths[u->n_paths++] = xstrdup(json_string_value(path));
+    }
 }
 
 bool upstream_load(struct upstream *ret, const json_t *config, const json_t *secrets,
@@ -80,7 +95,11 @@ bool upstream_load(struct upstream *ret, const json_t *config, const json_t *sec
     if (!is_header_text(host) || port < 1 || port > UINT16_MAX)
         return err_set(err, ERR_FORMAT, "the model relay was given no host and port");
     struct upstream u = {
-        .host = xstrdup(host), .port = (uint16_t)port, .ca_file = ca ? xstrdup(ca) : NULL};
+        .host = xstrdup(host),
+        .port = (uint16_t)port,
+        .ca_file = ca ? xstrdup(ca) : NULL,
+        .has_login = jx_str(config, "login", NULL) != NULL};
+    load_paths(&u, jx_arr(config, "paths"));
     if (!load_keys(&u, jx_arr(config, "keys"), secrets, err)) {
         upstream_release(&u);
         return false;
@@ -109,13 +128,45 @@ static bool is_own_target(const struct http_head *head)
            !http_text_is(head->method, "CONNECT");
 }
 
-bool upstream_head(struct buf *out, const struct upstream *u, const struct http_head *head,
-                   struct err *err)
+static bool is_below(struct http_text target, const char *path)
+{
+    size_t len = strlen(path);
+    return target.len >= len && memcmp(target.ptr, path, len) == 0 &&
+           (target.len == len || target.ptr[len] == '/' || target.ptr[len] == '?');
+}
+
+/* Written in one way only, since a server may take another one for the same. */
+static bool may_be_asked(const struct upstream *u, struct http_text target)
+{
+    const char *query = memchr(target.ptr, '?', target.len);
+    size_t len = query ? (size_t)(query - target.ptr) : target.len;
+    if (u->n_paths == 0)
+        return true;
+    if (memmem(target.ptr, len, "..", 2) || memmem(target.ptr, len, "//", 2) || memchr(target.ptr, '%', len) ||
+        memchr(target.ptr, '\\', len) || memchr(target.ptr, ';', len))
+        return false;
+    for (size_t i = 0; i < u->n_paths; i++)
+        if (is_below(target, u->paths[i]))
+            return true;
+    return false;
+}
+
+/* What the login says of itself in headers, the agent does not. */
+static bool is_of_login(const struct token *token, struct http_text name)
+{
+    return token && token->account && http_text_is_nocase(name, account_header);
+}
+
+bool upstream_head(struct buf *out, const struct upstream *u, const struct token *token,
+                   const struct http_head *head, struct err *err)
 {
     struct http_head kept = *head;
     if (head->minor != 1 || !is_own_target(head))
         return err_set(err, ERR_REFUSED,
                        "this port leads to %s alone; ask it for a path, with HTTP/1.1", u->host);
+    if (!may_be_asked(u, head->target))
+        return err_set(err, ERR_REFUSED, "the person's login is for the model of %s alone; this is another part of it",
+                       u->host);
     kept.n_headers = 0;
     buf_add(out, head->line.ptr, head->line.len);
     buf_addf(out, "\r\nHost: %s", u->host);
@@ -124,14 +175,16 @@ bool upstream_head(struct buf *out, const struct upstream *u, const struct http_
     buf_adds(out, "\r\n");
     for (size_t i = 0; i < head->n_headers; i++) {
         const struct http_header *h = &head->headers[i];
-        if (http_text_is_nocase(h->name, "host"))
+        if (http_text_is_nocase(h->name, "host") || is_of_login(token, h->name))
             continue;
         const struct upstream_key *key = key_in(u, h);
         if (key)
-            buf_addf(out, "%s: %s%s\r\n", key->header, key->prefix, key->secret);
+            buf_addf(out, "%s: %s%s\r\n", key->header, key->prefix, key->secret ? key->secret : token->text);
         else
             kept.headers[kept.n_headers++] = *h;
     }
+    if (token && token->account)
+        buf_addf(out, "%s: %s\r\n", account_header, token->account);
     http_add_end_to_end(out, &kept);
     return true;
 }

@@ -60,6 +60,7 @@ struct server {
 
     struct clash_board *clashes; /* clash.h */
     struct target_watch *target_watches; /* target_watch.h */
+    struct renewal *renewals;    /* renewal.h */
 
     struct notice *notices; /* notify.h: running notify-send */
     int64_t last_notice_ms;

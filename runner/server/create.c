@@ -340,7 +340,8 @@ static bool take_keys(struct create *c, struct err *err)
 {
     AUTO_STRV struct strv services = STRV_INIT;
     create_add_services(&services, c);
-    return model_ways_take(&c->models, &c->keys, &c->env, &services, c->agent, c->config, err);
+    return model_ways_take(&c->models, &c->keys, &c->env, &services, c->agent,
+                           jx_str(c->body, "login", NULL), c->config, err);
 }
 
 static bool choose_net(struct create *c, struct err *err)

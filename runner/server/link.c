@@ -12,6 +12,7 @@
 #include "runner/server/epoch.h"
 #include "runner/server/events.h"
 #include "runner/server/executor.h"
+#include "runner/server/renewal.h"
 #include "runner/wire/conn.h"
 
 enum {
@@ -196,6 +197,11 @@ static void on_line(struct link *link, const json_t *msg)
     events_line(link->live, jx_str(msg, "line", ""));
 }
 
+static void on_token(struct link *link, const json_t *msg)
+{
+    renewal_ask(link->live, msg);
+}
+
 static const struct kind {
     const char *name;
     void (*handle)(struct link *link, const json_t *msg);
@@ -204,6 +210,7 @@ static const struct kind {
     {"welcome", on_welcome},
     {"epoch", on_epoch},
     {"line", on_line},
+    {"token", on_token},
 };
 
 static void on_message(struct conn *conn, json_t *msg, void *arg)
@@ -425,6 +432,15 @@ void link_tell_policy(struct live *live)
     jx_set_str(msg, "t", "policy");
     tell(live->link, msg);
     policy_release(&policy);
+}
+
+void link_tell_token(struct live *live, const json_t *answer)
+{
+    if (!live->link)
+        return;
+    json_t *msg = json_copy((json_t *)(uintptr_t)answer);
+    jx_set_str(msg, "t", "token");
+    tell(live->link, msg);
 }
 
 bool link_say(struct live *live, const char *text, struct err *err)

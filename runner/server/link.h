@@ -25,6 +25,8 @@ void link_tell_call(struct live *live, const struct ledger_call *call);
 /* Tell the keeper what came of a call that was carried out (members of the message, borrowed). */
 void link_tell_broker(struct live *live, const struct ledger_call *call, const json_t *message);
 void link_tell_policy(struct live *live);
+/* Tell the keeper what came of its question for a token (borrowed). */
+void link_tell_token(struct live *live, const json_t *answer);
 /* ERR_CONFLICT when there is no stream. */
 bool link_say(struct live *live, const char *text, struct err *err) WARN_UNUSED;
 /* The epoch that the keeper acknowledged; INT64_MAX for one that runs no agent any more. */

@@ -135,7 +135,8 @@ static bool save_resumed_spec(struct server *s, const char *id, const json_t *bo
     struct agent own;
     json_t *keys = NULL;
     bool ok = !agent_named(&agent, &own, spec.agent, s->config) ||
-              model_ways_take(&spec.models, &keys, &spec.env, &spec.services, agent, s->config, err);
+              model_ways_take(&spec.models, &keys, &spec.env, &spec.services, agent, NULL, s->config,
+                              err);
     keyring_put(&s->keyring, spec.run, keys);
     keyring_put(&s->secrets, spec.run, json_deep_copy(jx_obj(body, "secrets")));
     ok = ok && attempt_row_save_spec(s->db, &spec, &spec.env, err);

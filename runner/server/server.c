@@ -27,6 +27,7 @@
 #include "runner/server/link.h"
 #include "runner/server/notify.h"
 #include "runner/server/recover.h"
+#include "runner/server/renewal.h"
 #include "runner/server/sched.h"
 #include "runner/server/settings.h"
 #include "runner/server/target_watch.h"
@@ -160,6 +161,7 @@ static bool serve(struct server *s, void (*ready)(void *arg), void *arg, struct 
     uv_run(&s->loop, UV_RUN_DEFAULT);
     live_free_all(s);
     clash_free(s);
+    renewal_release(s);
     if (uv_loop_close(&s->loop) != 0)
         server_log("handles were left open at the end");
     db_close(s->db);

@@ -41,7 +41,7 @@ static bool head_of(struct buf *out, const char *request, struct err *err)
     struct http_head head;
     load(&u);
     enum http_result parsed = http_request(&head, request, strlen(request), err);
-    bool ok = parsed == HTTP_DONE && upstream_head(out, &u, &head, err);
+    bool ok = parsed == HTTP_DONE && upstream_head(out, &u, NULL, &head, err);
     upstream_release(&u);
     return ok;
 }
@@ -147,12 +147,65 @@ static void bad_words_are_refused_without_showing_a_key(void **state)
     upstream_release(&u);
 }
 
+static const char with_login[] =
+    "{\"host\":\"api.example.com\",\"port\":443,\"login\":\"/f\",\"paths\":[\"/v1/messages\",\"/v1/models\"],"
+    "\"keys\":[{\"placeholder\":\"PLACE-A\",\"header\":\"authorization: Bearer\"}]}";
+
+static bool login_head(struct buf *out, const char *target, const char *account)
+{
+    struct upstream u;
+    struct http_head head;
+    struct err err = ERR_INIT;
+    AUTO_JSON json_t *config = NULL;
+    char text[] = "at-now";
+    const struct token token = {.text = text, .account = (char *)(uintptr_t)account};
+    AUTO_FREE char *request = xasprintf("GET %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer PLACE-A\r\n"
+                                        "ChatGPT-Account-Id: mine\r\n\r\n", target);
+    assert_true(jx_parse(&config, with_login, strlen(with_login), &err));
+    if (!upstream_load(&u, config, NULL, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(http_request(&head, request, strlen(request), &err), HTTP_DONE);
+    bool ok = upstream_head(out, &u, &token, &head, &err);
+    upstream_release(&u);
+    return ok;
+}
+
+static void a_login_is_for_its_model_alone(void **state)
+{
+    (void)state;
+    static const char *const let[] = {"/v1/messages", "/v1/messages?beta=true", "/v1/messages/count_tokens", "/v1/models?a=%2e.."};
+    static const char *const bad[] = {"/", "/v1", "/v1/messagesx", "/v1/oauth/token", "/api/oauth/claude_cli/create_api_key",
+                                      "/v1/messages/../oauth/token", "/v1/messages/%2e%2e/oauth/token", "//v1/messages",
+                                      "/v1/messages//x", "/v1/messages/..;/x", "/v1/messages;x", "/v1\\messages"};
+    for (size_t i = 0; i < ARRAY_LEN(let); i++) {
+        AUTO_BUF struct buf out = BUF_INIT;
+        if (!login_head(&out, let[i], NULL) || !strstr(out.ptr, "authorization: Bearer at-now\r\nChatGPT-Account-Id: mine\r\n"))
+            fail_msg("%s: %s", let[i], out.ptr);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        AUTO_BUF struct buf out = BUF_INIT;
+        if (login_head(&out, bad[i], NULL) || strstr(out.ptr, "at-now"))
+            fail_msg("%s was let through", bad[i]);
+    }
+}
+
+static void the_login_says_whose_it_is(void **state)
+{
+    (void)state;
+    AUTO_BUF struct buf out = BUF_INIT;
+    assert_true(login_head(&out, "/v1/models", "acc-1"));
+    assert_non_null(strstr(out.ptr, "chatgpt-account-id: acc-1\r\n"));
+    assert_null(strstr(out.ptr, "mine"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_go_where_a_key_belongs),
         cmocka_unit_test(the_relay_is_no_proxy),
         cmocka_unit_test(bad_words_are_refused_without_showing_a_key),
+        cmocka_unit_test(a_login_is_for_its_model_alone),
+        cmocka_unit_test(the_login_says_whose_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
