@@ -296,7 +296,7 @@ static void keep_init_parts(struct keep *k)
     k->exec.layer_changed = keep_layer_changed;
     k->exec.take_other = keep_take_rename;
     k->exec.other_arg = k;
-    moves_init(&k->moves, k->config.worktree, &k->exec.listener_fd, &k->box);
+    moves_init(&k->moves, k->config.worktree, &k->exec.listener_fd, &k->box, &k->records);
     k->exec.layer_arg = k;
     services_init(&k->services, &k->loop, &k->config);
     forwards_init(&k->forwards, &k->services, keep_dial, k);

@@ -15,6 +15,8 @@
 #include "runner/keep/procfs.h"
 #include "sandbox/box.h"
 
+enum { LANDLOCK_RESTRICT_SELF = 446 }; /* one number on every architecture */
+
 /* What a rename was called with, whichever of the three it is. */
 struct rename_call {
     int from_dirfd, to_dirfd;
@@ -38,10 +40,13 @@ static struct rename_call call_of(const struct notice *n)
 }
 
 void moves_init(struct moves *m, const char *worktree, const int *listener_fd,
-                const struct box_side *box)
+                const struct box_side *box, struct records *records)
 {
-    *m = (struct moves){
-        .worktree = worktree, .listener_fd = listener_fd, .box = box, .root_fd = -1};
+    *m = (struct moves){.worktree = worktree,
+                        .listener_fd = listener_fd,
+                        .records = records,
+                        .box = box,
+                        .root_fd = -1};
 }
 
 /* By the first caller, as every process has the box's root. */
@@ -104,7 +109,7 @@ static bool begin(struct moves *m, const struct notice *n)
     struct err err = ERR_INIT;
     char from[EXEC_PATH_BYTES], to[EXEC_PATH_BYTES];
     int ctl = box_side_ctl(m->box);
-    if (ctl < 0 || !procfs_numbers_inside(&inside, n->tid) ||
+    if (m->is_off || ctl < 0 || !procfs_numbers_inside(&inside, n->tid) ||
         exec_path_read(from, n->tid, call.from) != 0 || exec_path_read(to, n->tid, call.to) != 0 ||
         !notice_lives(n->id, *m->listener_fd))
         return false;
@@ -135,9 +140,19 @@ static void begin_next(struct moves *m)
     }
 }
 
+static void turn_off(struct moves *m)
+{
+    if (!m->is_off)
+        records_note(m->records, "a program in the box restricted itself by Landlock: from now on renames "
+                                 "of folders that were there at the start fail (EXDEV)");
+    m->is_off = true;
+}
+
 void moves_take(struct moves *m, const struct notice *n)
 {
-    if (!is_folder_of_overlay(m, n)) {
+    if (n->call == LANDLOCK_RESTRICT_SELF)
+        turn_off(m);
+    if (m->is_off || !is_folder_of_overlay(m, n)) {
         notice_go_on(n->id, *m->listener_fd);
         return;
     }

@@ -4,6 +4,10 @@
  *   parked -> no folder of the overlay -> the kernel carries it out
  *          -> a folder -> waits for its turn -> pid 1 carries it out (sandbox/launch/move.h) -> its errno
  *
+ * A program in the box that narrows itself by Landlock (landlock_restrict_self(2)) must not rename what
+ * its rules keep from it. pid 1 cannot take them on, nor can be known to whom they went with fork(2), so
+ * from then on the kernel has the word on every rename of that box.
+ *
  * Nothing is decided here: a caller that deceives the look gets the kernel's answer instead of pid 1's,
  * or the other way round, and both act with the box's own rights.
  */
@@ -12,21 +16,24 @@
 
 #include "runner/keep/box_side.h"
 #include "runner/keep/notice.h"
+#include "runner/keep/records.h"
 
 struct moves {
     const char *worktree; /* in the box; borrowed */
     const int *listener_fd;     /* borrowed */
+    struct records *records;    /* borrowed */
     const struct box_side *box; /* borrowed */
     int root_fd;                /* of the box; -1: not looked for yet */
     dev_t dev;                  /* of the overlay, once there is root_fd */
     struct notice *waiting;     /* in order; the first is under way when is_moving */
     size_t n_waiting;
     bool is_moving;
+    bool is_off; /* something in the box narrowed itself */
     int last_id;
 };
 
 void moves_init(struct moves *m, const char *worktree, const int *listener_fd,
-                const struct box_side *box);
+                const struct box_side *box, struct records *records);
 /* A call that is no exec: it is answered, or waits. */
 void moves_take(struct moves *m, const struct notice *n);
 /* BOX_MSG_MOVED. */

@@ -1,6 +1,7 @@
 /*
  * notify: the filter that parks calls of the box until the caller of the box answers: every execve
- * and execveat, and where the worktree is an overlay every rename.
+ * and execveat, and where the worktree is an overlay every rename, and whatever narrows itself by
+ * Landlock: what is carried out for a caller would be so without its rules.
  *
  * pid 1 loads it on itself, so that whatever it forks, joined programs too, is under it from birth
  * and nothing in the box is less confined than the agent. pid 1 itself never calls exec. A program
@@ -33,6 +34,7 @@
 enum {
     FIRST_X32_CALL = 0x40000000,
     UNASKED = 0x68677266, /* any number that a kernel does not look at */
+    LANDLOCK_RESTRICT_SELF = 446, /* one number on every architecture */
     CODE_MAX = 32,
 };
 
@@ -41,6 +43,7 @@ enum {
 static const int execs[] = {SYS_execve, SYS_execveat};
 
 static const int renames[] = {
+    LANDLOCK_RESTRICT_SELF,
 #ifdef SYS_rename
     SYS_rename,
 #endif

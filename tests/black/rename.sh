@@ -178,4 +178,30 @@ check_lacks 'nor in the harvest' headgate-moving /dev/stdin <<HARVEST
 $(git ls-tree -r --name-only "$branch")
 HARVEST
 
+inside 'what a program may not rename by its own Landlock, nobody renames for it' <<'IN'
+python3 - <<'PY'
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+os.rename('a', 'a2')
+class Ruleset(ctypes.Structure):
+    _fields_ = [('fs', ctypes.c_uint64)]
+rules = Ruleset(1 << 5 | 1 << 7) # to remove a folder, to make one
+fd = libc.syscall(444, ctypes.byref(rules), ctypes.sizeof(rules), 0)
+if fd < 0:
+    raise SystemExit(0) # a kernel without it
+if os.fork() == 0:
+    assert libc.syscall(446, fd, 0) == 0
+    for old, new in (('b', 'b2'), ('src', 'lib')):
+        try:
+            os.rename(old, new)
+        except OSError as e:
+            assert e.errno in (errno.EACCES, errno.EXDEV), e
+        else:
+            os._exit(1)
+    os._exit(0)
+assert os.wait()[1] == 0
+assert os.path.exists('src') and not os.path.exists('lib')
+PY
+IN
+
 [ "$FAILED" = 0 ]
