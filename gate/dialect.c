@@ -5,7 +5,7 @@
 
 #include "runner/base/mem.h"
 
-enum event_kind { EVENT_CALL, EVENT_HARMLESS, EVENT_REFUSED };
+enum event_kind { EVENT_CALL, EVENT_GREETING, EVENT_HARMLESS, EVENT_REFUSED };
 
 /* Append the answer to out; returns the exit code. */
 typedef int (*answer_fn)(struct buf *out, const char *event, const struct dialect_answer *answer);
@@ -78,6 +78,14 @@ static int answer_pre_tool(struct buf *out, const char *event, const struct dial
 static int answer_codex(struct buf *out, const char *event, const struct dialect_answer *a)
 {
     return a->allow ? 0 : answer_pre_tool(out, event, a);
+}
+
+/* Nobody waits for words. */
+static int answer_greeting(struct buf *out, const char *event, const struct dialect_answer *a)
+{
+    (void)out;
+    (void)event;
+    return a->allow ? 0 : 2;
 }
 
 static int answer_permission(struct buf *out, const char *event, const struct dialect_answer *a)
@@ -155,7 +163,7 @@ static json_t *request_hook(const struct dialect *d, const json_t *in, const cha
  * tells that settings changed under a running session, and exit 2 keeps them out of force; a
  * worktree made by the agent would be outside of what this attempt owns. */
 #define CLAUDE_HARMLESS                                                                    \
-    {"SessionStart", EVENT_HARMLESS, NULL}, {"SessionEnd", EVENT_HARMLESS, NULL},          \
+    {"SessionStart", EVENT_GREETING, answer_greeting}, {"SessionEnd", EVENT_HARMLESS, NULL},          \
         {"UserPromptSubmit", EVENT_HARMLESS, NULL}, {"PostToolUse", EVENT_HARMLESS, NULL}, \
         {"SubagentStart", EVENT_HARMLESS, NULL}, {"SubagentStop", EVENT_HARMLESS, NULL},   \
         {"Stop", EVENT_HARMLESS, NULL}, {"PreCompact", EVENT_HARMLESS, NULL},              \
@@ -201,7 +209,7 @@ static const struct event gemini_events[] = {
     {"BeforeTool", EVENT_CALL, answer_gemini},     {"AfterTool", EVENT_HARMLESS, NULL},
     {"BeforeAgent", EVENT_HARMLESS, NULL},         {"AfterAgent", EVENT_HARMLESS, NULL},
     {"BeforeModel", EVENT_HARMLESS, NULL},         {"AfterModel", EVENT_HARMLESS, NULL},
-    {"BeforeToolSelection", EVENT_HARMLESS, NULL}, {"SessionStart", EVENT_HARMLESS, NULL},
+    {"BeforeToolSelection", EVENT_HARMLESS, NULL}, {"SessionStart", EVENT_GREETING, answer_greeting},
     {"SessionEnd", EVENT_HARMLESS, NULL},          {"PreCompress", EVENT_HARMLESS, NULL},
     {"Notification", EVENT_HARMLESS, NULL},
 };
@@ -276,6 +284,8 @@ bool dialect_read(struct dialect_input *ret, const struct dialect *d, const char
     if (!event)
         return false;
     json_t *request = NULL;
+    if (event->kind == EVENT_GREETING)
+        request = json_pack("{s:i, s:b}", "v", 1, "hello", 1);
     if (event->kind == EVENT_CALL) {
         AUTO_JSON json_t *message = d->request(d, in, cwd);
         AUTO_CALL_REQUEST struct call_request checked = CALL_REQUEST_INIT;

@@ -50,6 +50,8 @@ struct agent {
     /* Files and folders of a project in which it would look for settings, and for programs to run as itself: covered in the
      * box, in each folder from the repository's top to where it starts; NULL: nothing that counts. */
     const char *const *project_settings;
+    bool greets; /* its hook shakes hands with the gate before it asks its model: until then it reaches nobody */
+    const char *stub_model; /* the model that its canary names; NULL: the person's, or its own choice */
     const struct provider *const *providers; /* of its model, NULL-terminated; NULL: none, or the configuration says (provider.h) */
     const struct provider_login *login; /* for a login of the person's, held outside of the box; NULL: not known */
     /* Add argv, environment, seeded files and binds to spec. */

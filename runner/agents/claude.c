@@ -45,10 +45,10 @@ static json_t *managed_settings(const struct agent_start *start)
         "exit 2; }",
         start->hook_inside, start->gate_inside);
     return json_pack(
-        "{s:b, s:s, s:b, s:o, s:{s:[{s:s, s:[{s:s, s:s, s:i, s:s}]}]}}", "allowManagedHooksOnly", 1,
+        "{s:b, s:s, s:b, s:o, s:{s:[{s:s, s:[{s:s, s:s, s:i, s:s}]}], s:[{s:[{s:s, s:s}]}]}}", "allowManagedHooksOnly", 1,
         "disableBypassPermissionsMode", "disable", "includeCoAuthoredBy", 0, "env", pinned_environment(start),
         "hooks", "PreToolUse", "matcher", "*", "hooks", "type", "command", "command", command, "timeout",
-        HOOK_TIMEOUT_S, "onFailure", "block");
+        HOOK_TIMEOUT_S, "onFailure", "block", "SessionStart", "hooks", "type", "command", "command", command);
 }
 
 /* What the first start would ask a person: answered once in the private home. */
@@ -242,5 +242,6 @@ const struct agent agent_claude = {
     .exec_helpers = helpers,
     .providers = providers,
     .login = &login_anthropic,
+    .greets = true,
     .prepare = prepare,
 };

@@ -23,12 +23,18 @@ static const char requirements[] =
     "hooks = true\n"
     "unified_exec_tty = false\n"
     "[hooks]\n"
-    "managed_dir = \"/run/headgate/bin\"\n"
+    "managed_dir = \"/run/headgate/bin\"\n";
+static const char call_hook[] =
     "[[hooks.PreToolUse]]\n"
     "matcher = \".*\"\n"
     "[[hooks.PreToolUse.hooks]]\n"
     "type = \"command\"\n"
     "timeout = 86400\n" /* the keeper's own deadline is shorter */
+    "command = ";
+static const char session_hook[] =
+    "[[hooks.SessionStart]]\n"
+    "[[hooks.SessionStart.hooks]]\n"
+    "type = \"command\"\n"
     "command = ";
 
 static const char *const disabled[] = {
@@ -51,9 +57,13 @@ static bool install_gate(struct box_spec *spec, const struct agent_start *start,
         "exit 2; }",
         start->hook_inside, start->gate_inside);
     AUTO_BUF struct buf text = BUF_INIT;
+    const char *const hooks[] = {call_hook, session_hook};
     buf_adds(&text, requirements);
-    add_quoted(&text, command);
-    buf_addch(&text, '\n');
+    for (size_t i = 0; i < ARRAY_LEN(hooks); i++) {
+        buf_adds(&text, hooks[i]);
+        add_quoted(&text, command);
+        buf_addch(&text, '\n');
+    }
     if (!fs_mkdirs(folder, 0755, err) || !fs_write_plain(AT_FDCWD, file, text.ptr, text.len, 0644, err))
         return false;
     box_spec_bind(spec, folder, "/etc/codex", 0);
@@ -259,5 +269,6 @@ const struct agent agent_codex = {
     .exec_helpers = helpers,
     .exec_selves = selves,
     .project_settings = project_settings,
+    .greets = true,
     .prepare = prepare,
 };

@@ -44,9 +44,10 @@ static json_t *settings(const struct agent_start *start, const char *name)
         "%s --agent gemini --socket %s || { echo 'headgate: the gate could not answer; the call is denied' >&2; "
         "exit 2; }",
         start->hook_inside, start->gate_inside);
-    return json_pack("{s:{s:b}, s:{s:[{s:s, s:[{s:s, s:s, s:s, s:i}]}]}, s:{s:{s:s}, s:{s:b}}, s:{s:b, s:b}, s:{s:b}, s:{s:b}}",
+    return json_pack("{s:{s:b}, s:{s:[{s:s, s:[{s:s, s:s, s:s, s:i}]}], s:[{s:[{s:s, s:s, s:s}]}]}, s:{s:{s:s}, s:{s:b}}, s:{s:b, s:b}, s:{s:b}, s:{s:b}}",
                      "hooksConfig", "enabled", 1, "hooks", "BeforeTool", "matcher", ".*", "hooks", "type",
-                     "command", "name", name, "command", command, "timeout", HOOK_TIMEOUT_MS, "security", "auth",
+                     "command", "name", name, "command", command, "timeout", HOOK_TIMEOUT_MS, "SessionStart",
+                     "hooks", "type", "command", "name", name, "command", command, "security", "auth",
                      "selectedType", "gemini-api-key", "folderTrust", "enabled", 0, "general", "enableAutoUpdate", 0, "enableAutoUpdateNotification", 0,
                      "privacy", "usageStatisticsEnabled", 0, "telemetry", "enabled", 0);
 }
@@ -161,5 +162,7 @@ const struct agent agent_gemini = {
     .exec_helpers = helpers,
     .project_settings = project_settings,
     .providers = providers,
+    .stub_model = "gemini-2.5-flash",
+    .greets = true,
     .prepare = prepare,
 };

@@ -32,6 +32,7 @@ const ask = (request, answered) => {
 
 const requestOf = (text) => {
   const input = JSON.parse(text)
+  if (input.hook_event_name === "SessionStart") return { v: 1, hello: true }
   return {
     v: 1,
     source: "hook",

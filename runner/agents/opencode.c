@@ -171,5 +171,7 @@ const struct agent agent_opencode = {
     .exec_helpers = helpers,
     .project_settings = project_settings,
     .providers = providers,
+    .stub_model = "openai/gpt-4.1",
+    .greets = true,
     .prepare = prepare,
 };

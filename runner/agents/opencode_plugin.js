@@ -58,6 +58,8 @@ export const Headgate = async ({ client, directory }) => {
   return {
     event: ({ event }) => told(event).catch(() => undefined),
     config: async (config) => {
+      const answer = await ask({ v: 1, hello: true })
+      if (answer.decision !== "allow") return
       config.permission = { "*": "allow", question: process.env.HEADGATE_INTERACTIVE ? "allow" : "deny" }
     },
     "tool.execute.before": async (call, output) => {

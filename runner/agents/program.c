@@ -31,7 +31,7 @@ char *program_find(const char *program, const struct strv *env)
     return NULL;
 }
 
-static bool is_native(const char *path)
+bool program_is_native(const char *path)
 {
     AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
     char magic[4];
@@ -73,7 +73,7 @@ char *program_show(struct box_spec *spec, const char *path, struct err *err)
         return NULL;
     if (is_system_path(real))
         return steal_ptr(&real);
-    AUTO_FREE char *package = is_native(real) ? NULL : package_of(real, spec->home_inside);
+    AUTO_FREE char *package = program_is_native(real) ? NULL : package_of(real, spec->home_inside);
     const char *shown = package ? package : real;
     box_spec_bind(spec, shown, shown, 0);
     return steal_ptr(&real);

@@ -9,6 +9,8 @@
 /* Absolute path of `program` in PATH of env, symlinks kept; allocated, NULL when there is none. A program that holds a slash is
  * taken as a path. */
 char *program_find(const char *program, const struct strv *env);
+/* It is no script. */
+bool program_is_native(const char *path);
 /* Resolve the symlinks of `path` and show the file read-only at its real path: alone, or the script of a
  * Node package with the package's folder. Allocated real path, or NULL with err. */
 char *program_show(struct box_spec *spec, const char *path, struct err *err);

@@ -39,6 +39,7 @@ struct attempt_spec {
     enum ladder ladder;
     enum exec_policy exec;
     bool exec_required;   /* asked for by name: without a working exec gate the agent does not start */
+    bool has_no_canary;   /* the person wanted none, though there could be one */
     int64_t memory_bytes, pids, time_ms, output_bytes; /* 0: configured default */
     int64_t ask_ms;       /* how long an asked call waits for a person; 0: configured default */
     bool ask_waits;       /* then the person is told again, and it waits on; else it is denied */

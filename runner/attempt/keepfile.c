@@ -14,6 +14,7 @@
 enum {
     DEFAULT_GRACE_MS = 5000,
     DEFAULT_EXEC_DEADLINE_MS = 60 * 1000,
+    DEFAULT_HELLO_MS = 60 * 1000,
     DEFAULT_NET_DEADLINE_MS = 60 * 1000
 };
 /* Hooks of agents are told to wait a day; a person has an hour less. */
@@ -80,6 +81,8 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
     jx_set_str(j, "gate_socket", gate);
     jx_set_str(j, "plan", "plan");
     jx_set_bool(j, "interactive", s->interactive);
+    jx_set_bool(j, "unasked", s->interactive && !s->prompt[0]);
+    jx_set_bool(j, "no_canary", s->has_no_canary);
     jx_set_bool(j, "setup", box->setup.n > 0);
     jx_set_int(j, "cols", box->cols);
     jx_set_int(j, "rows", box->rows);
@@ -91,6 +94,7 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
     jx_set_int(j, "grace_ms", config_int(b->config, "run.grace", DEFAULT_GRACE_MS));
     jx_set_int(j, "deadline_ms",
                s->ask_ms ? s->ask_ms : config_int(b->config, "gate.deadline", attempt_ask_max_ms));
+    jx_set_int(j, "hello_ms", agent->greets ? config_int(b->config, "gate.hellodeadline", DEFAULT_HELLO_MS) : 0);
     jx_set_int(j, "patience_ms", s->ask_waits ? attempt_ask_max_ms : 0);
     jx_set_bool(j, "freeze", config_bool(b->config, "gate.freeze", false));
     jx_set(j, "exec", exec_json(b));

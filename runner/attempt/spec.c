@@ -66,6 +66,7 @@ json_t *attempt_spec_json(const struct attempt_spec *s)
     jx_set_str(j, "ladder", ladder_name(s->ladder));
     jx_set_str(j, "exec", exec_policy_name(s->exec));
     jx_set_bool(j, "exec_required", s->exec_required);
+    jx_set_bool(j, "no_canary", s->has_no_canary);
     jx_set_int(j, "memory", s->memory_bytes);
     jx_set_int(j, "pids", s->pids);
     jx_set_int(j, "time_ms", s->time_ms);
@@ -131,6 +132,7 @@ bool attempt_spec_parse(struct attempt_spec *ret, const json_t *j, struct err *e
     s.run = jx_int(j, "run", 0);
     s.n = jx_int(j, "n", 0);
     s.exec_required = jx_bool(j, "exec_required", false);
+    s.has_no_canary = jx_bool(j, "no_canary", false);
     s.is_base_held = jx_bool(j, "base_held", false);
     s.is_base_wip = jx_bool(j, "base_wip", false);
     s.interactive = jx_bool(j, "interactive", false);

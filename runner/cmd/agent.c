@@ -183,15 +183,15 @@ static void describe(struct buf *out, const struct agent *agent, const char *pat
 }
 
 /* Have it denied one call, and remember which program it was. */
-static bool pass_canary(const struct agent *agent, const char *program, struct err *err)
+static bool pass_canary(const struct agent *agent, const char *program, const struct config *config, struct err *err)
 {
     AUTO_PATHS struct paths paths = {0};
-    if (!agent->tested)
+    if (!agent_is_checkable(agent))
         return err_set(err, ERR_USAGE, "what '%s' says to a model is not known; --canary is for built-in agents",
                        agent->name);
-    if (!canary(agent, err))
+    if (!canary(agent, config, err))
         return err_prefix(err, "the canary of %s", agent->name);
-    return paths_init(&paths, err) && agent_checked_write(paths.state, agent, program, err);
+    return paths_init(&paths, err) && agent_checked_write(paths.state, agent, program, config, err);
 }
 
 static bool check(char **argv, struct err *err)
@@ -222,7 +222,7 @@ static bool check(char **argv, struct err *err)
                        agent->program);
     if (!version_of(&version, path, err))
         return false;
-    if (with_canary && !pass_canary(agent, path, err))
+    if (with_canary && !pass_canary(agent, path, config, err))
         return false;
     AUTO_JSON json_t *row = row_of(agent, &env, config);
     if (json) {

@@ -3,16 +3,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "runner/agents/checked.h"
 #include "runner/base/clock.h"
 #include "runner/base/fs.h"
 #include "runner/base/jx.h"
 #include "runner/base/mem.h"
 #include "runner/base/proc.h"
+#include "runner/cmd/canary_config.h"
 #include "runner/cmd/stub_model.h"
 
 enum { COMMAND_TIMEOUT_MS = 120 * 1000, CALL_TIMEOUT_MS = 90 * 1000, LOOK_EVERY_MS = 200 };
@@ -78,6 +82,7 @@ static void make_environment(struct nest *n)
     AUTO_FREE char *plain = xasprintf("http://127.0.0.1:%d", n->model.port);
     AUTO_FREE char *versioned = xasprintf("%s/v1", plain);
     AUTO_FREE char *state = fs_join(n->folder, "state");
+    AUTO_FREE char *config = fs_join(n->folder, "config");
     strv_push_all(&n->env, environ);
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         strv_env_set(&n->env, keys[i], "canary-0000000000000000000000");
@@ -85,6 +90,16 @@ static void make_environment(struct nest *n)
     strv_env_set(&n->env, "GOOGLE_GEMINI_BASE_URL", plain);
     strv_env_set(&n->env, "OPENAI_BASE_URL", versioned);
     strv_env_set(&n->env, "HEADGATE_STATE", state);
+    strv_env_set(&n->env, "XDG_CONFIG_HOME", config);
+}
+
+static bool make_config(const struct nest *n, const struct agent *agent, const struct config *config, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_FREE char *folder = fs_join(n->folder, "config/headgate");
+    AUTO_FREE char *file = fs_join(folder, "config");
+    canary_config(&text, agent, config);
+    return fs_mkdirs(folder, 0700, err) && fs_write_plain(AT_FDCWD, file, text.ptr, text.len, 0600, err);
 }
 
 static bool make_repository(const struct nest *n, struct err *err)
@@ -100,7 +115,7 @@ static bool start(struct nest *n, const char *self, const char *agent, struct er
 {
     AUTO_JSON json_t *created = NULL;
     AUTO_FREE char *port = xasprintf("%d", n->model.port);
-    const char *const words[] = {self, "run", "--json", "--detach", "--agent", agent, "--service", port,
+    const char *const words[] = {self, "run", "--json", "--detach", "--no-canary", "--agent", agent, "--service", port,
                                     "--ladder", "confirm", "Say hello", NULL};
     if (!ask(&created, n, words, err))
         return false;
@@ -192,7 +207,7 @@ static void clear(struct nest *n, const char *self)
     strv_release(&n->env);
 }
 
-bool canary(const struct agent *agent, struct err *err)
+bool canary(const struct agent *agent, const struct config *config, struct err *err)
 {
     struct nest n = {.env = STRV_INIT};
     AUTO_FREE char *self = fs_realpath("/proc/self/exe", err);
@@ -201,8 +216,48 @@ bool canary(const struct agent *agent, struct err *err)
     bool ok = make_folder(&n, err) && stub_model_start(&n.model, n.command, n.reason, err);
     if (ok)
         make_environment(&n);
-    ok = ok && make_repository(&n, err) && start(&n, self, agent->name, err) && deny(&n, self, err) && hear(&n, err) &&
+    ok = ok && make_config(&n, agent, config, err) && make_repository(&n, err) && start(&n, self, agent->name, err) && deny(&n, self, err) && hear(&n, err) &&
          stop_and_look(&n, self, err);
     clear(&n, self);
     return ok;
+}
+
+/* ---- once ---- */
+
+/* Of all who would make the same canary one does, and the others wait for it. */
+static int lock_checked(const struct paths *paths, const struct agent *agent, struct err *err)
+{
+    AUTO_FREE char *folder = fs_join(paths->state, "checked");
+    AUTO_FREE char *file = xasprintf("%s/%s.lock", folder, agent->name);
+    if (!fs_mkdirs(folder, 0700, err))
+        return -1;
+    AUTO_FD int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    while (fd >= 0 && flock(fd, LOCK_EX) != 0)
+        if (errno != EINTR)
+            return err_sys(err, errno, "cannot lock %s", file), -1;
+    if (fd < 0)
+        return err_sys(err, errno, "cannot open %s", file), -1;
+    return steal_fd(&fd);
+}
+
+bool canary_once(const struct agent *agent, const struct paths *paths, const struct config *config, struct err *err)
+{
+    AUTO_STRV struct strv env = STRV_INIT;
+    strv_push_all(&env, environ);
+    AUTO_FREE char *program = agent_program_path(agent, &env);
+    if (!program || !agent_is_checkable(agent) || agent_checked(paths->state, agent, program, config))
+        return true;
+    AUTO_FD int lock = lock_checked(paths, agent, err);
+    if (lock < 0)
+        return false;
+    if (agent_checked_content(paths->state, agent, program, config))
+        return true;
+    fprintf(stderr, "headgate: the canary of %s, once for this program and these settings: a call that is denied must not run\n",
+            agent->name);
+    if (!canary(agent, config, err))
+        return err_prefix(err,
+                          "nothing was started: the canary of %s ('headgate agent check --canary %s' tries again, "
+                          "--no-canary starts it all the same)",
+                          agent->name, agent->name);
+    return agent_checked_write(paths->state, agent, program, config, err);
 }

@@ -8,6 +8,7 @@
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
+#include "runner/cmd/canary.h"
 #include "runner/cmd/client.h"
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/env.h"
@@ -70,6 +71,35 @@ static bool attach_resumed(struct client *c, const json_t *result, struct err *e
     return live_attach(&status, socket, id, err);
 }
 
+static bool was_begun_without(const json_t *attempt)
+{
+    size_t i;
+    const json_t *layer;
+    json_array_foreach(jx_arr(attempt, "layers"), i, layer)
+    {
+        if (strcmp(jx_str(layer, "name", ""), "canary") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What was begun with a canary goes on with one: the program may be another by now. */
+static bool prove(struct client *c, const struct strv *words, const struct config *config, struct err *err)
+{
+    AUTO_JSON json_t *attempts = NULL;
+    size_t i;
+    const json_t *attempt;
+    if (!client_attempts(&attempts, c, words, err))
+        return false;
+    json_array_foreach(attempts, i, attempt)
+    {
+        const struct agent *agent = agent_find(jx_str(attempt, "agent", ""));
+        if (agent && !was_begun_without(attempt) && !canary_once(agent, &c->paths, config, err))
+            return false;
+    }
+    return true;
+}
+
 static bool resume(char **argv, struct err *err)
 {
     bool interactive = false, json = false;
@@ -86,7 +116,7 @@ static bool resume(char **argv, struct err *err)
     /* The environment of today: tokens may have been renewed since the run began. */
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, SIZE_MAX, err) ||
         !client_open(&c, err) || !config_load(&config, &c.paths, err) ||
-        !env_json(&env, NULL, NULL, config, err))
+        !prove(&c, &args.operands, config, err) || !env_json(&env, NULL, NULL, config, err))
         return false;
     json_t *request = client_ids(&args.operands);
     jx_set_bool(request, "interactive", interactive);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "runner/base/mem.h"
+#include "runner/cmd/canary.h"
 #include "runner/cmd/client.h"
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/live.h"
@@ -126,13 +127,21 @@ static void beginning_done(struct beginning *b)
     paths_done(&b->paths);
 }
 
+/* What its agent has to have shown. */
+static bool prove(const struct beginning *b, const json_t *request, struct err *err)
+{
+    const struct agent *agent = agent_find(jx_str(request, "agent", ""));
+    return !agent || !jx_bool(request, "canary", true) || canary_once(agent, &b->paths, b->config, err);
+}
+
 static bool create(struct beginning *b, const struct run_opts *o, struct err *err)
 {
     AUTO_RUN_START struct run_start start = RUN_START_INIT;
     AUTO_JSON json_t *request = NULL;
     return paths_init(&b->paths, err) && config_load(&b->config, &b->paths, err) &&
            alert_load(&b->alert, b->config, err) &&
-           run_request(&request, &start, o, b->config, err) && client_open(&b->client, err) &&
+           run_request(&request, &start, o, b->config, err) && prove(b, request, err) &&
+           client_open(&b->client, err) &&
            client_call(&b->created, &b->client, "run.create", steal_json(&request), err);
 }
 

@@ -145,6 +145,8 @@ bool run_opts_parse(struct run_opts *o, char **argv, struct err *err)
          0},
         {0, "consent", OPT_STRING, &o->consent, "HASH|none",
          "accept the repository's .headgate with this hash, or go without it", 0, 0},
+        {0, "no-canary", OPT_FLAG, &o->no_canary, NULL,
+         "start an agent that has not shown that a denied call does not run", 0, 0},
         {0, "detach", OPT_FLAG, &o->detach, NULL, "start and return", 0, 0},
         {0, "json", OPT_FLAG, &o->json, NULL, "print one JSON object at the end", 0, 0},
     };

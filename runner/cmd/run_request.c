@@ -328,6 +328,7 @@ bool run_request(json_t **ret, struct run_start *start, const struct run_opts *o
         !add_start(request, start, o, config, err))
         return false;
     jx_set_str(request, "agent", agent->name);
+    jx_set_bool(request, "canary", !o->no_canary && config_bool(config, "run.canary", true));
     jx_set(request, "desktop", env_desktop_json());
     jx_set_int(request, "n", o->n);
     if (o->jobs)

@@ -16,6 +16,7 @@
 
 enum {
     DOOR_UNREAD_BYTES = 16 * 1024 * 1024, /* unfinished requests of all connections */
+    DOOR_GREETING_BYTES = 256,
 };
 
 static void door_set_deadline(struct door *d);
@@ -180,6 +181,21 @@ static bool read_request(struct call_request *ret, const char *line, size_t len,
     return true;
 }
 
+/* A hook that says that it is there, and that asks nothing (PROTOCOL.md). */
+static bool is_greeting(const char *line, size_t len)
+{
+    AUTO_JSON json_t *message = NULL;
+    struct err ignored = ERR_INIT;
+    return len <= DOOR_GREETING_BYTES && jx_parse(&message, line, len, &ignored) && jx_bool(message, "hello", false);
+}
+
+static void door_greet(struct door_call *c)
+{
+    if (c->door->greeted)
+        c->door->greeted(c->door->greeted_arg);
+    door_answer(c, true, "hello", "");
+}
+
 static void door_on_line(struct conn *conn, const char *line, size_t len, void *arg)
 {
     struct door_call *c = arg;
@@ -193,6 +209,8 @@ static void door_on_line(struct conn *conn, const char *line, size_t len, void *
     } else if (door_is_too_fast(c->door)) {
         door_deny_excess(c,
                          "Too many calls of this attempt within a second; try again more slowly");
+    } else if (is_greeting(line, len)) {
+        door_greet(c);
     } else if (!read_request(&request, line, len, &err)) {
         door_deny(c, err.code == ERR_LIMIT ? "quota" : "closed", err.text);
     } else {

@@ -91,6 +91,7 @@ static void keep_ended(struct keep *k)
     stop_close(&k->stop);
     account_close(&k->account);
     forwards_close(&k->forwards);
+    hold_close(&k->hold);
     services_close(&k->services);
     net_gate_close(&k->net);
     door_close(&k->door);
@@ -162,6 +163,7 @@ static void keep_close_handles(struct keep *k)
     stop_close(&k->stop);
     account_close(&k->account);
     forwards_close(&k->forwards);
+    hold_close(&k->hold);
     services_close(&k->services);
     net_gate_close(&k->net);
     door_close(&k->door);
@@ -244,6 +246,12 @@ static void keep_on_allowed(void *arg, int64_t number, const struct call_request
     exec_calls_approved(&k->exec.calls, number, call);
 }
 
+static void keep_on_greeted(void *arg)
+{
+    struct keep *k = arg;
+    hold_greeted(&k->hold);
+}
+
 /* Who in the box holds a connection to the proxy. */
 static json_t *keep_who(void *arg, uint16_t client_port, bool is_v6)
 {
@@ -265,6 +273,8 @@ static bool keep_listen(struct keep *k, struct err *err)
     int gate = conn_listen(k->config.gate_socket, mode, err);
     if (gate < 0 || !door_open(&k->door, &k->loop, gate, &k->config, &k->records, err))
         return err_prefix(err, "the gate socket");
+    k->door.greeted = keep_on_greeted;
+    k->door.greeted_arg = k;
     k->door.root_fd = &k->exec.root_fd;
     if (k->config.exec == EXEC_MATCH) {
         k->door.allowed = keep_on_allowed;
@@ -300,6 +310,7 @@ static void keep_init_parts(struct keep *k)
     k->exec.layer_arg = k;
     services_init(&k->services, &k->loop, &k->config);
     forwards_init(&k->forwards, &k->services, keep_dial, k);
+    hold_init(&k->hold, &k->loop, k->config.hello_ms, &keep_hold_ops, k);
     account_init(&k->account, &k->loop, &keep_account_ops, k);
     stop_init(&k->stop, &k->loop, &keep_stop_ops, k);
     uv_timer_init(&k->loop, &k->linger);

@@ -28,6 +28,7 @@
 #include "runner/keep/exec_gate.h"
 #include "runner/keep/forward.h"
 #include "runner/keep/freeze.h"
+#include "runner/keep/hold.h"
 #include "runner/keep/keep_config.h"
 #include "runner/keep/link.h"
 #include "runner/keep/model_side.h"
@@ -47,6 +48,11 @@ struct keep_source {
     struct keep *keep;
     struct stream *stream; /* NULL: none, or ended */
     bool has_lines;        /* the last line is looked for here */
+};
+
+/* A listening socket that is served for the set-up, once more. */
+struct keep_later {
+    int port, fd;
 };
 
 struct keep {
@@ -72,6 +78,9 @@ struct keep {
     struct account account;
     struct stop stop;
     struct freeze freeze;
+    struct hold hold;
+    struct keep_later later[HOLD_SOCKETS]; /* to be held once the set-up is over */
+    size_t n_later;
     struct mounts mounts;
     struct moves moves;
     struct keep_source sources[2];
@@ -107,6 +116,7 @@ void keep_layer_changed(void *arg);
 /* A call at the listener that is no exec. arg: struct keep. */
 void keep_take_rename(void *arg, const struct notice *n);
 extern const struct box_side_ops keep_box_ops;
+extern const struct hold_ops keep_hold_ops;
 extern const struct attach_ops keep_attach_ops;
 bool keep_dial(void *arg, int id, int port, bool is_v6, struct err *err) WARN_UNUSED;
 extern const struct stop_ops keep_stop_ops;

@@ -133,7 +133,7 @@ static void keep_add_layer(json_t *list, const char *name, const struct layer_st
     json_array_append_new(list, layer);
 }
 
-/* The layers of the box, and the one that is the keeper's own. */
+/* The layers of the box, those that are the keeper's own, and what was given up. */
 static json_t *keep_layers_json(const struct keep *k, const struct layer_report *report)
 {
     json_t *list = json_array();
@@ -149,6 +149,11 @@ static json_t *keep_layers_json(const struct keep *k, const struct layer_report 
         jx_set_str(json_array_get(list, LAYER_COUNT), "limits", limits);
     }
     keep_add_layer(list, "keeper", &k->own);
+    if (k->config.has_no_canary)
+        keep_add_layer(list, "canary",
+                       &(struct layer_status){.state = LAYER_DEGRADED,
+                                              .reason = "not made on request: nothing has shown that this agent runs no "
+                                                        "call that is denied"});
     return list;
 }
 
@@ -208,16 +213,63 @@ static bool is_of_model(size_t *ret, const struct keep *k, int port)
     return false;
 }
 
+/* fd is taken over. */
+static void keep_serve(void *arg, int port, int fd)
+{
+    struct keep *k = arg;
+    struct err err = ERR_INIT;
+    size_t model = 0;
+    if (is_of_model(&model, k, port)   ? !model_side_listen(&k->model, model, fd, &err)
+        : port == k->config.proxy_port ? !proxy_listen(&k->net.proxy, fd, &err)
+                                       : !services_listen(&k->services, port, fd, &err))
+        records_note(&k->records, "port %d is not served: %s", port, err.text);
+}
+
+static void keep_on_no_hello(void *arg)
+{
+    struct keep *k = arg;
+    if (k->config.is_unasked) {
+        records_note(&k->records, "%s has not shaken hands with the gate yet; until it does nothing it asks for reaches anyone",
+                     k->config.agent);
+        return;
+    }
+    if (k->error.code == ERR_NONE)
+        err_set(&k->error, ERR_REFUSED,
+                "%s did not shake hands with the gate within %lld s, so its hook is not in force; nothing reached its model "
+                "('headgate agent check --canary %s' tells more)",
+                k->config.agent, (long long)(k->config.hello_ms / 1000), k->config.agent);
+    box_side_kill(&k->box);
+}
+
+const struct hold_ops keep_hold_ops = {.serve = keep_serve, .overdue = keep_on_no_hello};
+
+/* A set-up command has the network to itself; then it is the agent's. */
 static void keep_on_listener(struct keep *k, const struct box_msg *msg)
 {
-    struct err err = ERR_INIT;
-    bool is_proxy = msg->port == k->config.proxy_port;
-    size_t model = 0;
-    bool is_model = is_of_model(&model, k, msg->port);
-    if (is_model   ? !model_side_listen(&k->model, model, msg->fd, &err)
-        : is_proxy ? !proxy_listen(&k->net.proxy, msg->fd, &err)
-                 : !services_listen(&k->services, msg->port, msg->fd, &err))
-        records_note(&k->records, "port %d is not served: %s", msg->port, err.text);
+    size_t model;
+    int fd = -1;
+    if (k->config.has_setup && hold_is_on(&k->hold) && !is_of_model(&model, k, msg->port)) {
+        fd = fcntl(msg->fd, F_DUPFD_CLOEXEC, 0);
+        keep_serve(k, msg->port, msg->fd);
+    } else {
+        hold_keep(&k->hold, msg->port, msg->fd);
+    }
+    if (fd >= 0 && k->n_later < HOLD_SOCKETS)
+        k->later[k->n_later++] = (struct keep_later){.port = msg->port, .fd = fd};
+    else if (fd >= 0)
+        close(fd);
+}
+
+/* What was served for the set-up is closed to new connections until the agent's hook has shaken hands. */
+static void keep_hold_later(struct keep *k)
+{
+    if (hold_is_on(&k->hold)) {
+        proxy_deafen(&k->net.proxy);
+        services_deafen(&k->services);
+    }
+    for (size_t i = 0; i < k->n_later; i++)
+        hold_keep(&k->hold, k->later[i].port, k->later[i].fd);
+    k->n_later = 0;
 }
 
 static void keep_on_exec_listener(struct keep *k, const struct box_msg *msg)
@@ -261,6 +313,7 @@ static void keep_on_set_up(struct keep *k)
 {
     struct err err = ERR_INIT;
     exec_gate_agent_next(&k->exec);
+    keep_hold_later(k);
     if (!box_go(box_side_ctl(&k->box), &err))
         keep_fail(k, &err);
 }

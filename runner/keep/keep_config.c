@@ -77,6 +77,8 @@ static bool load_numbers(struct keep_config *c, const json_t *j, struct err *err
     const json_t *limits = jx_obj(j, "limits");
     c->is_interactive = jx_bool(j, "interactive", false);
     c->freezes = jx_bool(j, "freeze", false);
+    c->is_unasked = jx_bool(j, "unasked", false);
+    c->has_no_canary = jx_bool(j, "no_canary", false);
     c->has_setup = jx_bool(j, "setup", false);
     return load_side(&c->cols, j, "cols", 80, err) && load_side(&c->rows, j, "rows", 24, err) &&
            load_int(&c->memory_bytes, limits, "memory", 0, INT64_MAX, err) &&
@@ -85,6 +87,7 @@ static bool load_numbers(struct keep_config *c, const json_t *j, struct err *err
            load_int(&c->output_bytes, limits, "output", LIMIT_LOG_BYTES, INT64_MAX, err) &&
            load_int(&c->grace_ms, j, "grace_ms", KEEP_GRACE_MS, KEEP_GRACE_MAX_MS, err) &&
            load_int(&c->linger_ms, j, "linger_ms", KEEP_LINGER_MS, KEEP_LINGER_MAX_MS, err) &&
+           load_int(&c->hello_ms, j, "hello_ms", 0, INT32_MAX, err) &&
            load_int(&c->patience_ms, j, "patience_ms", 0, INT64_MAX / 4, err) &&
            load_int(&c->deadline_ms, j, "deadline_ms", KEEP_DEADLINE_MS, INT64_MAX / 2, err);
 }

@@ -62,13 +62,19 @@ void proxy_recheck(struct proxy *p, bool (*keeps)(void *arg, const struct net_ta
     }
 }
 
+void proxy_deafen(struct proxy *p)
+{
+    for (size_t i = 0; i < p->n_listeners; i++)
+        listener_close(p->listeners[i]);
+    p->n_listeners = 0;
+}
+
 void proxy_close(struct proxy *p)
 {
     if (p->is_closed)
         return;
     p->is_closed = true;
-    for (size_t i = 0; i < p->n_listeners; i++)
-        listener_close(p->listeners[i]);
+    proxy_deafen(p);
     for (struct proxy_conn *c = p->conns; c; c = c->next)
         proxy_conn_close(c);
     resolver_close(&p->resolver);

@@ -244,11 +244,16 @@ void services_init(struct services *s, uv_loop_t *loop, const struct keep_config
     *s = (struct services){.loop = loop, .config = config};
 }
 
-void services_close(struct services *s)
+void services_deafen(struct services *s)
 {
     for (size_t i = 0; i < s->n_ports; i++)
         listener_close(s->ports[i].listener);
     s->n_ports = 0;
+}
+
+void services_close(struct services *s)
+{
+    services_deafen(s);
     for (struct service_relay *relay = s->relays; relay; relay = relay->next)
         service_close(relay);
 }

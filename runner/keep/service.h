@@ -35,6 +35,8 @@ void services_init(struct services *s, uv_loop_t *loop, const struct keep_config
 bool services_listen(struct services *s, int port, int fd, struct err *err) WARN_UNUSED;
 /* Relay between two connected sockets (taken over), one of the box and one of the host. */
 void services_relay(struct services *s, int inside, int outside);
+/* Accept no more until services_listen takes sockets over again; relays stay. */
+void services_deafen(struct services *s);
 void services_close(struct services *s);
 
 #endif

@@ -99,18 +99,17 @@ static bool check_agent(struct create *c, struct err *err)
         return err_set(err, ERR_USAGE,
                        "there is no agent '%.64s'; 'headgate agent ls' lists the known ones", name);
     if (has_command && c->agent->program)
-        return err_set(err, ERR_USAGE, "agent '%s' and a command exclude each other",
-                       c->agent->name);
+        return err_set(err, ERR_USAGE, "agent '%s' and a command exclude each other", c->agent->name);
     if (!has_command && !c->agent->program)
         return err_set(err, ERR_USAGE, "a command is missing: headgate run -- COMMAND [ARG...]");
     AUTO_FREE char *program = agent_program_path(c->agent, &c->env);
     if (c->agent->program && !program)
-        return err_set(err, ERR_NOT_FOUND, "%s is not installed: there is no '%s' in your PATH",
-                       c->agent->title, c->agent->program);
-    if (program && agent_checked(c->paths->state, c->agent, program) == AGENT_CHANGED)
-        strv_pushf(&c->notes, "%s is not the one that was checked: headgate agent check --canary %s", c->agent->program,
-                   c->agent->name);
-    return true;
+        return err_set(err, ERR_NOT_FOUND, "%s is not installed: there is no '%s' in your PATH", c->agent->title,
+                       c->agent->program);
+    c->has_no_canary = agent_is_checkable(c->agent) && !jx_bool(c->body, "canary", true);
+    if (c->has_no_canary)
+        strv_pushf(&c->notes, "no canary: nothing has shown that %s runs no denied call (--no-canary, run.canary)", c->agent->name);
+    return !program || c->has_no_canary || agent_must_be_checked(c->paths->state, c->agent, program, c->config, err);
 }
 
 static bool check_tasks(struct create *c, struct err *err)
@@ -452,6 +451,7 @@ void create_spec(struct attempt_spec *ret, const struct create *c, const json_t 
         .ladder = c->ladder,
         .exec = c->exec,
         .exec_required = c->exec_required,
+        .has_no_canary = c->has_no_canary,
         .ask_ms = c->ask_ms,
         .ask_waits = c->ask_waits,
         .memory_bytes = jx_int(limits, "memory", 0),

@@ -23,6 +23,7 @@ struct create {
     struct wt_repo repo;
     struct wt_commit base;
     const struct agent *agent;
+    bool has_no_canary; /* though there could be one */
     struct agent own_agent; /* what agent is, when it is one of the person's own */
     int64_t n, jobs, time_ms;
     struct layer_report layers;

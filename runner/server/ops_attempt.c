@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "gate/ledger.h"
-#include "runner/agents/agent.h"
+#include "runner/agents/checked.h"
 #include "runner/base/clock.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
@@ -117,6 +117,14 @@ static void renew_env(struct attempt_spec *spec, const struct strv *today)
     }
 }
 
+/* It may be another program by now than the one that it began with. */
+static bool check_canary(struct server *s, const struct attempt_spec *spec, struct err *err)
+{
+    const struct agent *agent = agent_find(spec->agent);
+    AUTO_FREE char *program = agent ? agent_program_path(agent, &spec->env) : NULL;
+    return !program || spec->has_no_canary || agent_must_be_checked(s->paths.state, agent, program, s->config, err);
+}
+
 static bool save_resumed_spec(struct server *s, const char *id, const json_t *body,
                               const char *message, struct err *err)
 {
@@ -134,9 +142,9 @@ static bool save_resumed_spec(struct server *s, const char *id, const json_t *bo
     const struct agent *agent;
     struct agent own;
     json_t *keys = NULL;
-    bool ok = !agent_named(&agent, &own, spec.agent, s->config) ||
-              model_ways_take(&spec.models, &keys, &spec.env, &spec.services, agent, NULL, s->config,
-                              err);
+    bool ok = check_canary(s, &spec, err) &&
+              (!agent_named(&agent, &own, spec.agent, s->config) ||
+               model_ways_take(&spec.models, &keys, &spec.env, &spec.services, agent, NULL, s->config, err));
     keyring_put(&s->keyring, spec.run, keys);
     keyring_put(&s->secrets, spec.run, json_deep_copy(jx_obj(body, "secrets")));
     ok = ok && attempt_row_save_spec(s->db, &spec, &spec.env, err);

@@ -32,6 +32,8 @@ use_program() {
     ln -sfn "$2" "$WORLD/programs/$1/$1"
     chmod 755 "$WORLD/programs" "$WORLD/programs/$1"
     PATH="$WORLD/programs/$1:$PATH"
+    # One script has canaries made (canary.sh); a canary in each would double the time of all.
+    git config --file "$XDG_CONFIG_HOME/headgate/config" run.canary false
     env -i HOME="$HOME" PATH="$PATH" timeout 60 "$1" --version >"$WORLD/version" 2>&1 ||
         skip "$1 does not run here: $(head -n 1 "$WORLD/version")"
 }

@@ -295,7 +295,25 @@ static void passes_harmless_events(void **state)
 {
     (void)state;
     struct hook h;
+    start_for(&h, "claude", "{\"hook_event_name\":\"Stop\"}");
+    hook_finish(&h);
+    assert_int_equal(h.status, 0);
+    assert_string_equal(h.out_text.ptr, "");
+    hook_release(&h);
+}
+
+/* The start of a session says nothing to the agent, and something to the gate. */
+static void shakes_hands(void **state)
+{
+    (void)state;
+    static const char yes[] = "{\"v\":1,\"decision\":\"allow\",\"reason\":\"\"}\n";
+    AUTO_BUF struct buf request = BUF_INIT;
+    struct hook h;
     start_for(&h, "claude", "{\"hook_event_name\":\"SessionStart\"}");
+    int fd = take_request(&request);
+    assert_string_equal(request.ptr, "{\"v\":1,\"hello\":true}\n");
+    assert_int_equal(write(fd, yes, sizeof(yes) - 1), sizeof(yes) - 1);
+    close(fd);
     hook_finish(&h);
     assert_int_equal(h.status, 0);
     assert_string_equal(h.out_text.ptr, "");
@@ -442,6 +460,7 @@ int main(void)
         HOOK_TEST(denies_without_a_gate),
         HOOK_TEST(denies_on_a_bad_call),
         HOOK_TEST(passes_harmless_events),
+        HOOK_TEST(shakes_hands),
         HOOK_TEST(denies_on_every_signal),
         HOOK_TEST(denies_when_started_oddly),
         HOOK_TEST(denies_without_memory),
