@@ -12,6 +12,7 @@
 #include "worktree/engine.h"
 #include "worktree/face.h"
 #include "worktree/fault.h"
+#include "worktree/quarantine.h"
 #include "worktree/record.h"
 #include "worktree/refs.h"
 #include "worktree/subs.h"
@@ -282,7 +283,10 @@ bool attempt_sweep_harvest(const char *dir, const char *quarantine, struct err *
         if (!fs_remove_tree(AT_FDCWD, path, err))
             return false;
     }
-    return !*quarantine || fs_remove_tree(AT_FDCWD, quarantine, err);
+    if (!*quarantine)
+        return true;
+    quarantine_let_go(quarantine);
+    return fs_remove_tree(AT_FDCWD, quarantine, err);
 }
 
 /* A submodule's harvest has a journal of its own. */

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runner/base/fs.h"
@@ -18,11 +17,11 @@
 #include "runner/base/text.h"
 #include "worktree/attempt.h"
 #include "worktree/busy.h"
-#include "worktree/changed.h"
 #include "worktree/fault.h"
 #include "worktree/gitrun.h"
 #include "worktree/harvest_box.h"
 #include "worktree/lfs.h"
+#include "worktree/meanwhile.h"
 #include "worktree/quarantine.h"
 #include "worktree/record.h"
 #include "worktree/refs.h"
@@ -41,6 +40,9 @@ struct homecoming {
     const struct wt_attempt *a;
     bool with_snapshot;
     struct names names;
+    struct meanwhile meanwhile;
+    struct ref_list known; /* refs of the repository at the beginning */
+    bool has_quarantine;
     struct harvest_box box;
     const char *tip; /* borrowed from box, or NULL: the box has no commit at all */
     char *quarantine;
@@ -66,6 +68,8 @@ static void homecoming_release(struct homecoming *h)
     free(h->names.head);
     free(h->names.snapshot);
     free(h->quarantine);
+    meanwhile_release(&h->meanwhile);
+    refs_release(&h->known);
     harvest_box_release(&h->box);
 }
 
@@ -260,7 +264,8 @@ static bool import(struct homecoming *h, struct err *err)
     if (h->box.pack_fd < 0)
         return true;
     list_tips(h, &tips);
-    return quarantine_fill(h->quarantine, h->a, h->box.pack_fd, h->box.n_objects, &tips, err) &&
+    h->has_quarantine = true;
+    return quarantine_fill(h->quarantine, h->a, h->box.pack_fd, &tips, err) &&
            wt_fault(err) && quarantine_migrate(h->quarantine, h->a->repo, err) && wt_fault(err);
 }
 
@@ -341,17 +346,20 @@ static void clear_locks(const struct wt_attempt *a)
 static bool bring_home(struct wt_harvest *ret, struct homecoming *h, wt_box_fn run_in_box,
                        void *arg, struct err *err)
 {
-    AUTO_REF_LIST struct ref_list known = REF_LIST_INIT;
     AUTO_FREE char *why = NULL;
     const char *const *patterns =
         GIT_ARGS("refs/heads", "refs/remotes", "refs/tags", h->names.own, h->names.keep);
-    if (!refs_list(&known, h->a->repo, patterns, err))
+    meanwhile_begin(&h->meanwhile, h->a->repo);
+    refs_release(&h->known);
+    harvest_box_release(&h->box);
+    h->has_quarantine = false;
+    if (!refs_list(&h->known, h->a->repo, patterns, err))
         return false;
     struct harvest_ask ask = {
         .a = h->a,
         .with_snapshot = h->with_snapshot,
-        .known = &known,
-        .last_snapshot = refs_oid(&known, h->names.snapshot),
+        .known = &h->known,
+        .last_snapshot = refs_oid(&h->known, h->names.snapshot),
         .run_in_box = run_in_box,
         .arg = arg,
     };
@@ -372,12 +380,22 @@ static bool bring_home(struct wt_harvest *ret, struct homecoming *h, wt_box_fn r
     return summarise(ret, h, err);
 }
 
+/* A person's `git gc --prune=now` or `git prune` takes what is on its way in, and a branch that is
+ * deleted then takes what the box took for granted; the box still has everything. */
+static bool was_disturbed(const struct homecoming *h)
+{
+    return (h->has_quarantine && !fs_exists(h->quarantine)) ||
+           meanwhile_is_different(&h->meanwhile, h->a->repo, &h->known, h->names.public);
+}
+
 static bool harvest_here(struct wt_harvest *ret, const struct wt_attempt *a, bool with_snapshot,
                          wt_box_fn run_in_box, void *arg, struct err *err)
 {
     AUTO_HOMECOMING struct homecoming h = {
         .a = a,
         .with_snapshot = with_snapshot,
+        .meanwhile = MEANWHILE_INIT,
+        .known = REF_LIST_INIT,
         .box = HARVEST_BOX_INIT,
         .quarantine = quarantine_path(a->repo, a->dir),
     };
@@ -386,8 +404,13 @@ static bool harvest_here(struct wt_harvest *ret, const struct wt_attempt *a, boo
     AUTO_FREE char *extra = xasprintf("quarantine=%s", h.quarantine);
     if (!attempt_begin(a, OP_HARVEST, extra, err))
         return false;
-    bool is_done = attempt_sweep_harvest(a->dir, h.quarantine, err) && wt_fault(err) &&
-                   bring_home(&harvest, &h, run_in_box, arg, err);
+    bool is_done = false;
+    for (int i = 1; !is_done && (i == 1 || (i <= TRIES && was_disturbed(&h))); i++) {
+        *err = (struct err)ERR_INIT;
+        wt_harvest_release(&harvest);
+        is_done = attempt_sweep_harvest(a->dir, h.quarantine, err) && wt_fault(err) &&
+                  bring_home(&harvest, &h, run_in_box, arg, err);
+    }
     struct err sweep = ERR_INIT;
     if (!attempt_sweep_harvest(a->dir, h.quarantine, &sweep) || !attempt_end(a, &sweep)) {
         if (is_done)
@@ -400,21 +423,6 @@ static bool harvest_here(struct wt_harvest *ret, const struct wt_attempt *a, boo
     }
     *ret = harvest;
     return true;
-}
-
-/* Whether a submodule has anything that was not brought home. */
-static bool has_news(const struct wt_attempt *a, const struct wt_attempt *s, size_t i,
-                     bool with_snapshot)
-{
-    static const char *const moments[] = {"harvested", "seed"};
-    struct stat st = {0};
-    for (size_t k = 0; k < ARRAY_LEN(moments); k++) {
-        AUTO_FREE char *path = fs_join(s->dir, moments[k]);
-        if (stat(path, &st) == 0)
-            break;
-    }
-    return changed_since(a->gitdir, s->gitdir + strlen(a->gitdir) + 1, &st.st_mtim) ||
-           (with_snapshot && changed_since(attempt_files(a), a->subs.v[i].path, &st.st_mtim));
 }
 
 /* What a submodule brings is told with the rest. */
@@ -453,7 +461,7 @@ static bool harvest_sub(struct wt_harvest *all, const struct wt_attempt *a, size
         return true;
     if (!refs_list_attempt(&refs, s.repo, s.branch, err))
         return false;
-    if (!has_news(a, &s, i, with_snapshot) && refs.n == 0)
+    if (!subs_has_news(a, &s, i, with_snapshot) && refs.n == 0)
         return true;
     if ((refs.n == 0 && !attempt_make_refs(&s, NULL, err)) ||
         !harvest_here(&h, &s, with_snapshot, run_in_box, arg, err))

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,9 +15,7 @@
 #include "worktree/gitrun.h"
 #include "worktree/harvest_box.h"
 
-/* As git's own receive.unpackLimit: few objects become loose ones, so that frequent harvests leave
- * no heap of packs. */
-enum { UNPACK_LIMIT = 100, UNPACK_MAX_BYTES = 8 * 1024 * 1024 };
+enum { KEEP_BYTES = 256 };
 
 char *quarantine_path(const char *common_dir, const char *key)
 {
@@ -36,13 +33,7 @@ void quarantine_add_env(struct strv *env, const char *path, const char *common_d
     strv_pushf(env, "GIT_ALTERNATE_OBJECT_DIRECTORIES=%s", quoted.ptr);
 }
 
-static bool is_small(int pack_fd, uint32_t n_objects)
-{
-    struct stat st;
-    return n_objects < UNPACK_LIMIT && fstat(pack_fd, &st) == 0 && st.st_size < UNPACK_MAX_BYTES;
-}
-
-bool quarantine_fill(const char *path, const struct wt_attempt *a, int pack_fd, uint32_t n_objects,
+bool quarantine_fill(const char *path, const struct wt_attempt *a, int pack_fd,
                      const struct buf *tips, struct err *err)
 {
     AUTO_BUF struct buf ignored = BUF_INIT;
@@ -57,11 +48,11 @@ bool quarantine_fill(const char *path, const struct wt_attempt *a, int pack_fd, 
         .timeout_ms = HARVEST_TIMEOUT_MS,
         .max_data_bytes = HARVEST_MAX_DATA_BYTES,
     };
-    const char *const *unpack = GIT_ARGS("unpack-objects", "-q", "--strict", limit);
-    const char *const *index = GIT_ARGS("index-pack", "--threads=2", "--strict", "--stdin", "--fix-thin", limit);
+    AUTO_FREE char *keep = xasprintf("--keep=%s", strrchr(path, '/') + 1);
+    const char *const *index = GIT_ARGS("index-pack", "--threads=2", "--strict", "--stdin", "--fix-thin", keep, limit);
     if (!fs_mkdirs(packs, 0755, err) || !wt_fault(err))
         return false;
-    if (!gitrun_out(&ignored, &g, is_small(pack_fd, n_objects) ? unpack : index, err))
+    if (!gitrun_out(&ignored, &g, index, err))
         return err_prefix(err, "what attempt %s sent is not sound", a->id);
     g.input_fd = 0;
     g.input = tips->ptr;
@@ -91,7 +82,7 @@ static bool ends_with(const char *name, const char *suffix)
 /* Files of one folder; of packs the index comes last, since it makes a pack visible. */
 static bool move_folder(int from_root, int to_root, const char *name, struct err *err)
 {
-    static const char *const suffixes[] = {".pack", ".rev", ".idx"};
+    static const char *const suffixes[] = {".keep", ".pack", ".rev", ".idx"};
     bool is_pack = strcmp(name, "pack") == 0;
     if (mkdirat(to_root, name, 0777) != 0 && errno != EEXIST)
         return err_sys(err, errno, "cannot create a folder for objects");
@@ -110,6 +101,24 @@ static bool move_folder(int from_root, int to_root, const char *name, struct err
                 return false;
     }
     return true;
+}
+
+void quarantine_let_go(const char *path)
+{
+    AUTO_FREE char *objects = fs_dirname(path);
+    AUTO_FREE char *folder = fs_join(objects, "pack");
+    const char *own = strrchr(path, '/') + 1;
+    AUTO_DIR DIR *dir = opendir(folder);
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        AUTO_BUF struct buf text = BUF_INIT;
+        struct err ignored = ERR_INIT; /* somebody else's */
+        if (!ends_with(e->d_name, ".keep") ||
+            !fs_read_file(&text, dirfd(dir), e->d_name, KEEP_BYTES, &ignored))
+            continue;
+        buf_rtrim(&text);
+        if (strcmp(text.ptr, own) == 0)
+            unlinkat(dirfd(dir), e->d_name, 0);
+    }
 }
 
 bool quarantine_migrate(const char *path, const char *common_dir, struct err *err)

@@ -2,6 +2,11 @@
  * quarantine: objects from a box are checked where the repository does not see them, and only then
  * moved in.
  *
+ * What comes from a box becomes a pack, however small, which git keeps (gitrepository-layout(5), .keep)
+ * until its refs are set: a prune of the person's, or a gc with --prune=now, that began before would
+ * take loose objects, and a pack that it saw, from under refs that it did not see. Their own git
+ * brings packs together when they are many.
+ *
  * The folder is <common>/objects/tmp_objdir-headgate-<16 hex>: on the same file system, so moving
  * is renaming, and under a name that git's own prune knows as a leftover.
  */
@@ -17,8 +22,10 @@ char *quarantine_path(const char *common_dir, const char *key);
 void quarantine_add_env(struct strv *env, const char *path, const char *common_dir);
 /* Check the pack (from pack_fd's offset on) object by object and link by link, then that every tip
  * is whole. tips: one object name a line. */
-bool quarantine_fill(const char *path, const struct wt_attempt *a, int pack_fd, uint32_t n_objects,
+bool quarantine_fill(const char *path, const struct wt_attempt *a, int pack_fd,
                      const struct buf *tips, struct err *err) WARN_UNUSED;
+/* The refs are set, or will not be: packs that were moved in are as others. */
+void quarantine_let_go(const char *path);
 /* Move everything into the repository's objects; what is there already stays. May be run again. */
 bool quarantine_migrate(const char *path, const char *common_dir, struct err *err) WARN_UNUSED;
 

@@ -5,10 +5,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
+#include "worktree/attempt.h"
+#include "worktree/changed.h"
 #include "worktree/gitrun.h"
 #include "worktree/record.h"
 
@@ -279,4 +282,18 @@ bool subs_check_out(const struct basetree_want *want, const char *folder, const 
     ok = ok && (record.n == 0 || record_save(folder, RECORD_SUBS, &record, err));
     wt_subs_release(&subs);
     return ok;
+}
+
+bool subs_has_news(const struct wt_attempt *a, const struct wt_attempt *s, size_t i,
+                   bool with_snapshot)
+{
+    static const char *const moments[] = {"harvested", "seed"};
+    struct stat st = {0};
+    for (size_t k = 0; k < ARRAY_LEN(moments); k++) {
+        AUTO_FREE char *path = fs_join(s->dir, moments[k]);
+        if (stat(path, &st) == 0)
+            break;
+    }
+    return changed_since(a->gitdir, s->gitdir + strlen(a->gitdir) + 1, &st.st_mtim) ||
+           (with_snapshot && changed_since(attempt_files(a), a->subs.v[i].path, &st.st_mtim));
 }

@@ -29,6 +29,9 @@ bool subs_load(struct wt_subs *ret, const char *folder, struct buf *why,
 bool subs_equip(const struct wt_attempt *a, const char *folder, struct err *err) WARN_UNUSED;
 /* A submodule as an attempt in its own right; caller releases. Its folder is <dir>/sub<I>. */
 void subs_view(struct wt_attempt *ret, const struct wt_attempt *a, size_t i);
+/* Whether submodule i, seen as s, has anything that was not brought home. */
+bool subs_has_news(const struct wt_attempt *a, const struct wt_attempt *s, size_t i,
+                   bool with_snapshot);
 /* Lines of an attempt's record, and back. */
 void subs_describe(struct strv *record, const struct wt_subs *subs);
 void subs_parse(struct wt_subs *ret, const struct strv *record);

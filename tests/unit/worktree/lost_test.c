@@ -231,14 +231,20 @@ static void *run_agent(void *arg)
 
 /* Each command must succeed. */
 static const char persons_day[] =
-    "set -e\n"
+    "exec 2>../day; set -ex\n"
     "echo $1 >day && git add day && git commit -qm \"day $1\"\n"
-    "git fetch -q --prune other\n"
+    "c=$(git -C ../other.git -c user.name=O -c user.email=o@example.com commit-tree -p main -m \"theirs $1\" main^{tree})\n"
+    "git -C ../other.git update-ref refs/heads/main $c && git -C ../other.git branch theirs$1 $c\n"
+    "git fetch -q --prune other && git rev-parse -q --verify other/theirs$1 >/dev/null\n"
+    "git -C ../other.git branch -q -D theirs$1\n"
     "git checkout -q -b topic$1 HEAD~1 && echo $1 >topic && git add topic && git commit -qm topic\n"
     "git rebase -q main && git checkout -q main && git merge -q --no-edit topic$1\n"
     "git branch -q -D topic$1\n"
     "git worktree prune --expire now\n"
-    "git gc -q\n"
+    "git prune --expire now\n"
+    "git reflog expire --expire=now --expire-unreachable=now --all\n"
+    "if [ $(($1 % 2)) = 0 ]; then git gc -q; else git gc -q --prune=now; fi\n"
+    "git pack-refs --all\n"
     "git stash list >/dev/null; git log --all --oneline >/dev/null\n"
     "git worktree add -q --detach ../look && git worktree remove ../look\n";
 
@@ -263,14 +269,19 @@ static void a_persons_git_and_eight_agents(void **state)
     }
     for (int i = 0; i < AGENTS; i++)
         pthread_join(threads[i], NULL);
-    if (failed)
-        fail_msg("the person's git failed in round %d", failed);
+    if (failed) {
+        AUTO_FREE char *said = sh(f, NULL, "tail -n 4 day");
+        fail_msg("the person's git failed in round %d: %s", failed, said);
+    }
     for (int i = 0; i < AGENTS; i++)
         if (!agents[i].is_ok)
             fail_msg("%s: %s", agents[i].id, agents[i].err.text);
     print_message("             %d rounds of a person's day\n", round);
     assert_text(
-        sh(f, f->repo, "git fsck --full --strict --no-dangling 2>&1; git status --porcelain"), "");
+        sh(f, f->repo,
+           "git fsck --full --strict --no-dangling 2>&1; git status --porcelain; "
+           "find .git/objects -name '*.keep' -o -name 'tmp_*'"),
+        "");
     for (int i = 0; i < AGENTS; i++) {
         AUTO_FREE char *expected = xasprintf("5.%d\n%d", i + 1, COMMITS);
         assert_text(sh(f, f->repo,
