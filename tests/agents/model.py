@@ -92,6 +92,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def do_GET(self):
+        if self.path.split("?")[0].endswith("/responses"): # how a WebSocket begins
+            with LOCK:
+                LOG.write(json.dumps({"conversation": None, "transport": "websocket"}) + "\n")
         self.answer("application/json", b'{"object":"list","data":[]}')
 
     def do_HEAD(self):

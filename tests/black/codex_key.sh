@@ -12,5 +12,6 @@ export OPENAI_API_KEY=sk-real-0123456789-codex
 git config --file "$settings" agent.codex.model gpt-5.5
 script "$(search_call exec_command cmd)"
 works codex 'Bearer sk-real-0123456789-codex'
+check_equal 'no other transport than requests is tried' 0 "$(grep -c websocket "$WORLD/model.jsonl")"
 control codex
 exit $FAILED

@@ -43,6 +43,22 @@ check_status 2 'a place without a key' headgate agent add --key-url https://loca
 check 'a key of which all is said' headgate agent add --key MY_KEY --key-url "https://localhost:$tls_port/v7" --key-url-env MY_URL \
     --key-header 'x-api-key: Token' mine -- mine 'x-api-key: Token '
 own_works 'own agent, own header' 'Token real-0123456789-mine'
+first=$(last_run)
+
+# A server that ended has forgotten the key; who resumes brings the one of today.
+headgate serve --stop >/dev/null
+export MY_KEY=real-0123456789-renewed
+check_status 0 'resumed' headgate resume "$first.1"
+until_true 60 is_done "$first.1" || die "$(headgate show "$first.1")"
+check_has 'with the key of today' 'Token real-0123456789-renewed' "$WORLD/model.jsonl"
+unset MY_KEY
+check_status 0 'resumed without one' headgate resume "$first.1"
+until_true 60 is_done "$first.1" || die "$(headgate show "$first.1")"
+check_equal 'which the server still knows' 2 "$(grep -c 'Token real-0123456789-renewed' "$WORLD/model.jsonl")"
+git config --file "$settings" agent.mine.keyCommand 'echo real-0123456789-asked'
+own_works 'own agent, a command' "$(printf 'Token real-0123456789-%s\n' asked mine renewed)"
+git config --file "$settings" --unset agent.mine.keyCommand
+export MY_KEY=real-0123456789-mine
 check 'nothing of Headgate has written it' sh -c "! grep -raq 'real-0123456789' '$XDG_STATE_HOME'"
 headgate agent ls --json >"$WORLD/ls.json"
 check_equal 'it is said how it is kept' relay "$(jq -r '.[] | select(.name == "mine") | .key' "$WORLD/ls.json")"
