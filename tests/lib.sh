@@ -41,8 +41,19 @@ remove_world() {
     chmod -R u+rwx "$WORLD" $ELSEWHERE 2>/dev/null
     rm -rf "$WORLD" $ELSEWHERE
 }
-# state_on FOLDER: a state folder of its own below it, on another file system; it goes with the world.
+# engines_here: the engines that can be tried here as ENGINE:FOLDER, for state_on. Others are told as left out.
+engines_here() {
+    for engine in overlay: btrfs:"${TEST_FS_BTRFS:-}" reflink:"${TEST_FS_XFS:-}" checkout:; do
+        case $engine in
+        btrfs: | reflink:) echo "left out: the engine ${engine%:} has no file system here" >&2 ;;
+        *:) echo "$engine$WORLD/state" ;;
+        *) echo "$engine" ;;
+        esac
+    done
+}
+# state_on FOLDER: from now on a state folder and a server of its own, on that file system; it goes with the world.
 state_on() {
+    headgate serve --stop >/dev/null 2>&1 || :
     XDG_STATE_HOME=$(mktemp -d "$1/headgate-test.XXXXXX")
     chmod 755 "$XDG_STATE_HOME"
     ELSEWHERE="$ELSEWHERE $XDG_STATE_HOME"

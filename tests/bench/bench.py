@@ -9,6 +9,8 @@
     bench.py rules [RULES]         the same with 1,000 rules (one judgement alone: rule_bench), and durable decisions a second of eight agents
     bench.py trees [FILES] [ROUNDS]  worktrees: one and ten to the first `git status` in a box, disk and removal, against `git worktree
                                    add`; work inside against a plain checkout; harvests, conflicts of 32, a large diff
+    bench.py engines [FILES] [ROUNDS]  each engine of worktrees to its first `git status`, disk and removal, against `git worktree add` on
+                                   the same file system; TEST_FS_BTRFS and TEST_FS_XFS name folders on these
     bench.py build [PAIRS] [FILES] a file-heavy `make -j2` of FILES C files in `headgate box`, and in an overlay worktree, against outside
     bench.py rename [FILES] [ROUNDS]  renames in an overlay worktree, each of which parks, against a checkout; a folder of FILES files
                                    of the base, against copying and removing it
@@ -31,6 +33,7 @@ import tempfile
 import time
 
 import bench_agents
+import bench_engines
 import bench_rename
 import bench_trees
 
@@ -435,6 +438,7 @@ def main():
                "rules": lambda: bench_rules(*(numbers or [1000])),
                "run": lambda: bench_run(*(numbers + [20, 20000][len(numbers):])), "idle": bench_idle,
                "trees": lambda: bench_trees.run(sys.modules[__name__], *(numbers + [36000, 5][len(numbers):])),
+               "engines": lambda: bench_engines.run(sys.modules[__name__], *(numbers + [20000, 5][len(numbers):])),
                "rename": lambda: bench_rename.run(sys.modules[__name__], *(numbers + [10000, 3][len(numbers):])),
                "agents": lambda: bench_agents.run(sys.modules[__name__], *(numbers + [5, 20][len(numbers):])),
                "proxy": lambda: bench_proxy(*(numbers + [20, 256][len(numbers):])),

@@ -69,19 +69,14 @@ check_entered() { # ENGINE: enter shows the files where an agent runs
 
 mkfifo "$WORLD/typed" # a keyboard at which nobody sits
 exec 8<>"$WORLD/typed"
-for pair in overlay: btrfs:"${TEST_FS_BTRFS:-}" reflink:"${TEST_FS_XFS:-}" checkout:; do
-    engine=${pair%%:*} ground=${pair#*:}
-    case $engine in btrfs | reflink) [ -n "$ground" ] || {
-        echo "left out: $engine has no file system here"
-        continue
-    } ;; esac
-    state_on "${ground:-$WORLD/state}"
+for pair in $(engines_here); do
+    engine=${pair%%:*}
+    state_on "${pair#*:}"
     check_status 0 "$engine: doctor" headgate doctor
     check_has "$engine: works here, and doctor says so" "^  $engine: (taken|works)" "$OUT"
     check_engine "$engine"
     check_entered "$engine"
     check_status 0 "$engine: clean again" headgate clean
-    headgate serve --stop >/dev/null
 done
 
 # One that cannot work here is refused, by name and by configuration, before anything is made.

@@ -37,7 +37,9 @@ headgate_run() {
         -- sh -c "sh '$WORLD/try.sh' ."
     headgate logs "$(last_run).1" >"$WORLD/log"
 }
-for engine in overlay checkout; do
+for pair in $(engines_here); do
+    engine=${pair%%:*}
+    state_on "${pair#*:}"
     check_status 0 "$engine: runs" headgate_run --engine "$engine"
     check_equal "$engine: settings stay as they are, git sees nothing, the rest can be changed" 'done' "$(cat "$WORLD/log")"
 done
