@@ -226,6 +226,7 @@ bool escape_world_box(struct escape_try *t, struct box_spec *spec, struct err *e
     *spec = agents;
     strv_release(&spec->argv);
     spec->without = t->without;
+    spec->move_notify = false; /* no keeper would answer */
     box_spec_bind(spec, t->scene->launcher, ESCAPE_INSIDE, 0);
     return true;
 }
