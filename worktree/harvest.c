@@ -20,6 +20,7 @@
 #include "worktree/fault.h"
 #include "worktree/gitrun.h"
 #include "worktree/harvest_box.h"
+#include "worktree/include.h"
 #include "worktree/lfs.h"
 #include "worktree/meanwhile.h"
 #include "worktree/quarantine.h"
@@ -307,6 +308,9 @@ static char *make_note(const struct homecoming *h, const char *obstacle)
         add_sentence(&note, "pipes, sockets or devices were left out");
     if (h->box.note.len > 0)
         add_sentence(&note, h->box.note.ptr);
+    AUTO_FREE char *held_back = include_note(h->a->dir);
+    if (held_back)
+        add_sentence(&note, held_back);
     return note.len > 0 ? buf_steal(&note) : NULL;
 }
 

@@ -9,10 +9,15 @@
 #include "runner/base/fs.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
+#include "runner/base/text.h"
 #include "worktree/gitrun.h"
+#include "worktree/secrets.h"
 #include "worktree/treepath.h"
 
 enum { INCLUDE_MAX_FILES = 200000 };
+
+/* Before a path that git reads as a pattern, so that no name is magic. */
+#define PLAIN "./"
 
 static struct gitrun in_checkout(const struct include *inc)
 {
@@ -20,30 +25,67 @@ static struct gitrun in_checkout(const struct include *inc)
 }
 
 /* Untracked files that match the patterns and are ignored by the repository's own rules. */
-static bool list_by_pattern(const struct include *inc, struct buf *out, struct err *err)
+static bool list_by_pattern(const struct include *inc, const struct strv *patterns_wanted,
+                            struct buf *out, struct err *err)
 {
     AUTO_BUF struct buf patterns = BUF_INIT;
-    AUTO_BUF struct buf matches = BUF_INIT;
+    AUTO_BUF struct buf matches = BUF_INIT, asked = BUF_INIT;
     AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
     AUTO_FREE char *file = fs_join(inc->dir, "include");
     AUTO_FREE char *option = xasprintf("--exclude-from=%s", file);
     struct gitrun g = in_checkout(inc);
-    for (size_t i = 0; i < inc->patterns->n; i++)
-        buf_addf(&patterns, "%s\n", inc->patterns->v[i]);
+    for (size_t i = 0; i < patterns_wanted->n; i++)
+        buf_addf(&patterns, "%s\n", patterns_wanted->v[i]);
     if (!fs_write_plain(AT_FDCWD, file, patterns.ptr, patterns.len, 0600, err) ||
         !gitrun_out(&matches, &g, GIT_ARGS("ls-files", "-z", "--others", "--ignored", option), err))
         return false;
     if (matches.len == 0)
         return true;
-    g.input = matches.ptr;
-    g.input_len = matches.len;
+    for (const char *p = matches.ptr; p < matches.ptr + matches.len; p += strlen(p) + 1) {
+        buf_addf(&asked, PLAIN "%s", p);
+        buf_addch(&asked, '\0');
+    }
+    g.input = asked.ptr;
+    g.input_len = asked.len;
     const char *const *args = GIT_ARGS("check-ignore", "-z", "--stdin");
     if (!gitrun(&r, &g, args, err))
         return false;
     if (r.status > 1) /* 1: none of them is ignored */
         return gitrun_failed(&r, args, err);
-    buf_add(out, r.out.ptr, r.out.len);
+    for (const char *p = r.out.ptr; p < r.out.ptr + r.out.len; p += strlen(p) + 1)
+        buf_add(out, p + strlen(PLAIN), strlen(p) - strlen(PLAIN) + 1);
     return true;
+}
+
+static bool has_path(const struct buf *paths, const char *path)
+{
+    for (const char *p = paths->ptr; p && p < paths->ptr + paths->len; p += strlen(p) + 1)
+        if (strcmp(p, path) == 0)
+            return true;
+    return false;
+}
+
+/* Of what matches, what looks like a secret stays behind unless a pattern means it. */
+static bool hold_secrets_back(const struct include *inc, struct buf *paths, struct err *err)
+{
+    AUTO_STRV struct strv meaning = STRV_INIT;
+    AUTO_BUF struct buf kept = BUF_INIT, held = BUF_INIT, meant = BUF_INIT;
+    bool any = false;
+    for (const char *p = paths->ptr; p && p < paths->ptr + paths->len; p += strlen(p) + 1)
+        any |= secrets_looks_like(p);
+    if (!any)
+        return true;
+    for (size_t i = 0; i < inc->patterns->n; i++)
+        if (secrets_is_meant(inc->patterns->v[i]))
+            strv_push(&meaning, inc->patterns->v[i]);
+    if (meaning.n > 0 && !list_by_pattern(inc, &meaning, &meant, err))
+        return false;
+    for (const char *p = paths->ptr; p < paths->ptr + paths->len; p += strlen(p) + 1)
+        buf_add(secrets_looks_like(p) && !has_path(&meant, p) ? &held : &kept, p, strlen(p) + 1);
+    buf_clear(paths);
+    buf_add(paths, kept.ptr, kept.len);
+    AUTO_FREE char *record = fs_join(inc->dir, INCLUDE_HELD_BACK);
+    return held.len == 0 || fs_write_plain(AT_FDCWD, record, held.ptr, held.len, 0600, err);
 }
 
 static bool list_hooks(const struct include *inc, struct buf *out, struct err *err)
@@ -156,7 +198,8 @@ bool include_seed(const struct include *inc, struct err *err)
     AUTO_BUF struct buf done = BUF_INIT;
     if (!inc->repo->toplevel)
         return true;
-    if (inc->patterns && inc->patterns->n > 0 && !list_by_pattern(inc, &paths, err))
+    if (inc->patterns && inc->patterns->n > 0 &&
+        (!list_by_pattern(inc, inc->patterns, &paths, err) || !hold_secrets_back(inc, &paths, err)))
         return false;
     AUTO_FREE char *hooks = fs_join(inc->repo->toplevel, inc->hooks_in_tree);
     if (*inc->hooks_in_tree && fs_is_dir(hooks) && !list_hooks(inc, &paths, err))
@@ -166,4 +209,26 @@ bool include_seed(const struct include *inc, struct err *err)
     AUTO_FREE char *record = fs_join(inc->dir, INCLUDE_RECORD);
     return copy_all(inc, &paths, &done, err) &&
            fs_write_plain(AT_FDCWD, record, done.ptr, done.len, 0600, err);
+}
+
+char *include_note(const char *dir)
+{
+    enum { SHOWN = 3 };
+    AUTO_BUF struct buf paths = BUF_INIT, text = BUF_INIT;
+    AUTO_FREE char *record = fs_join(dir, INCLUDE_HELD_BACK);
+    struct err ignored = ERR_INIT;
+    size_t n = 0;
+    if (!fs_exists(record) ||
+        !fs_read_file(&paths, AT_FDCWD, record, LIMIT_CAPTURE_BYTES, &ignored))
+        return NULL;
+    for (const char *p = paths.ptr; p < paths.ptr + paths.len; p += strlen(p) + 1, n++) {
+        AUTO_FREE char *shown = text_clean(p);
+        if (n < SHOWN)
+            buf_addf(&text, "%s%s", n ? ", " : "", shown);
+    }
+    if (n > SHOWN)
+        buf_addf(&text, " and %zu more", n - SHOWN);
+    return xasprintf("of worktree.include, what looks like a secret was not taken along: %s; name it "
+                     "there (its own name, not a folder or *) if agents are to have it",
+                     text.ptr);
 }

@@ -4,15 +4,17 @@
  * (.env files, local settings), and the generated part of a hooks folder inside the tree (husky's).
  *
  * Only files that git ignores, so that nothing tracked is ever replaced; only regular files and
- * symlinks that stay in the tree; no symlink is followed on either side. What was copied is on
- * record, for a snapshot never holds it.
+ * symlinks that stay in the tree; no symlink is followed on either side. A file that looks like a
+ * secret only when a pattern means it. What was copied is on record, for a snapshot never holds it.
  */
 #ifndef WORKTREE_INCLUDE_H
 #define WORKTREE_INCLUDE_H
 
 #include "worktree/worktree.h"
 
-#define INCLUDE_RECORD "seeded" /* in the attempt's folder: paths, each ended by a NUL */
+/* In the attempt's folder: paths, each ended by a NUL. */
+#define INCLUDE_RECORD "seeded"
+#define INCLUDE_HELD_BACK "unseeded" /* those that look like secrets */
 
 struct include {
     const struct wt_repo *repo;
@@ -24,5 +26,7 @@ struct include {
 };
 
 bool include_seed(const struct include *inc, struct err *err) WARN_UNUSED;
+/* A sentence on what was held back, by the attempt's folder; allocated, NULL: nothing. */
+char *include_note(const char *dir);
 
 #endif

@@ -194,7 +194,9 @@ static bool run_fetch(const struct wt_repo *repo, const struct origin *o, const 
     AUTO_FREE char *shown = text_clean(o->name);
     AUTO_FREE char *remote = text_clean(o->remote);
     add_ways(&env);
-    struct gitrun g = {.git_dir = repo->git_dir, .as_person = true, .env = &env};
+    /* From the top, since a remote may be a path relative to it. */
+    struct gitrun g = {
+        .cwd = repo->toplevel, .git_dir = repo->git_dir, .as_person = true, .env = &env};
     const char *const *args =
         GIT_ARGS("fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
                  "--no-auto-maintenance", "--end-of-options", o->remote, refspec);
@@ -316,4 +318,33 @@ bool wt_start_from(struct wt_start *ret, const struct wt_repo *repo, const char 
     *ret = s;
     s = (struct wt_start)WT_START_INIT;
     return true;
+}
+
+/* A branch by the name that people give it. */
+static bool name_people(struct wt_start *s, const char *name)
+{
+    if (strcmp(s->commit.ref, name) != 0 && strncmp(s->commit.ref, "refs/", 5) == 0) {
+        free(s->commit.ref);
+        s->commit.ref = xstrdup(name);
+    }
+    return true;
+}
+
+bool wt_start_on(struct wt_start *ret, const char **ret_branch, const struct wt_repo *repo,
+                 const char *branch, bool fetch, struct err *err)
+{
+    static const char heads[] = "refs/heads/";
+    bool is_local = false;
+    const char *name = strncmp(branch, heads, strlen(heads)) == 0 ? branch + strlen(heads) : branch;
+    AUTO_FREE char *shown = text_clean(name);
+    if (refs_is_valid_name(name) && !is_local_branch(&is_local, repo, name, err))
+        return false;
+    if (!is_local)
+        return err_set(err, ERR_NOT_FOUND,
+                       "there is no local branch named %s, and the work is to come back to one; "
+                       "make it (git branch NAME %s) or start with --base %s",
+                       shown, shown, shown);
+    AUTO_FREE char *full = xasprintf("%s%s", heads, name);
+    *ret_branch = name;
+    return wt_start_from(ret, repo, fetch ? name : full, fetch, err) && name_people(ret, name);
 }

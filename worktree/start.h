@@ -25,8 +25,9 @@ void wt_start_release(struct wt_start *s);
 #define AUTO_WT_START __attribute__((cleanup(wt_start_release)))
 
 /* Uncommitted work, untracked files included and ignored ones not, as a commit on HEAD, or without
- * a parent where there is no commit yet. HEAD itself when nothing is uncommitted. ERR_USAGE: the
- * repository is bare. */
+ * a parent where there is no commit yet. HEAD itself when nothing is uncommitted. Repositories in the
+ * tree that are no submodules, and uncommitted work inside submodules, stay out: the note says so.
+ * ERR_USAGE: the repository is bare. */
 bool wt_start_wip(struct wt_start *ret, const struct wt_repo *repo, struct err *err) WARN_UNUSED;
 
 /* rev as wt_resolve takes it, else the branch of that name of the one remote that has it. fetch:
@@ -34,6 +35,11 @@ bool wt_start_wip(struct wt_start *ret, const struct wt_repo *repo, struct err *
  * branch has commits of its own. The note says what was taken. ERR_NOT_FOUND says how to go on. */
 bool wt_start_from(struct wt_start *ret, const struct wt_repo *repo, const char *rev, bool fetch,
                    struct err *err) WARN_UNUSED;
+
+/* A local branch, which the work is to come back to; *ret_branch: its short name, borrowed from
+ * `branch`. A tag, a commit and a branch of a remote are ERR_NOT_FOUND. */
+bool wt_start_on(struct wt_start *ret, const char **ret_branch, const struct wt_repo *repo,
+                 const char *branch, bool fetch, struct err *err) WARN_UNUSED;
 
 /* Delete the ref that holds the commit. */
 void wt_start_let_go(struct wt_start *s, const struct wt_repo *repo);

@@ -10,6 +10,7 @@
 #include "runner/base/clock.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "runner/base/text.h"
 #include "worktree/gitrun.h"
 #include "worktree/refs.h"
 #include "worktree/start.h"
@@ -20,6 +21,8 @@ struct wip {
     char head[65];
     char tree[65];
     long unmerged;
+    struct strv nested; /* repositories in the tree that are no submodules */
+    struct strv dirty;  /* submodules with uncommitted work of their own */
 };
 
 static void wip_release(struct wip *w)
@@ -27,6 +30,8 @@ static void wip_release(struct wip *w)
     if (w->index)
         unlink(w->index);
     auto_free_(&w->index);
+    strv_release(&w->nested);
+    strv_release(&w->dirty);
 }
 
 #define AUTO_WIP __attribute__((cleanup(wip_release)))
@@ -59,6 +64,61 @@ static bool copy_index(struct wip *w, struct err *err)
     return !fs_exists(own) || fs_copy_file(AT_FDCWD, own, AT_FDCWD, w->index, err);
 }
 
+/* git lists a repository in the tree as a folder. Added, it would be a submodule that nobody can
+ * fetch, and without a commit git refuses to add anything. */
+static bool find_nested(struct wip *w, struct err *err)
+{
+    AUTO_BUF struct buf out = BUF_INIT;
+    struct gitrun g = git_of(w);
+    if (!gitrun_out(&out, &g, GIT_ARGS("ls-files", "-z", "--others", "--exclude-standard"), err))
+        return false;
+    for (const char *p = out.ptr; p < out.ptr + out.len; p += strlen(p) + 1) {
+        size_t len = strlen(p);
+        if (len > 1 && p[len - 1] == '/')
+            strv_push_n(&w->nested, p, len - 1);
+    }
+    return true;
+}
+
+/* Entries of `git status --porcelain=v2 -z` begin with "1 XY SUB " or "2 XY SUB "; SUB is S and a
+ * letter each for its commit, its changes and its untracked files. The path is behind eight or nine
+ * spaces. */
+static bool find_dirty(struct wip *w, struct err *err)
+{
+    enum { SUB = 5, CHANGED = 7, UNTRACKED = 8, MIN_LEN = 10 };
+    AUTO_BUF struct buf out = BUF_INIT;
+    AUTO_FREE char *modules = fs_join(w->repo->toplevel, ".gitmodules");
+    struct gitrun g = git_of(w);
+    if (!fs_exists(modules))
+        return true;
+    if (!gitrun_out(&out, &g,
+                    GIT_ARGS("status", "--porcelain=v2", "-z", "--ignore-submodules=none",
+                             "--untracked-files=normal"),
+                    err))
+        return false;
+    for (const char *p = out.ptr; p < out.ptr + out.len; p += strlen(p) + 1) {
+        bool is_entry = (*p == '1' || *p == '2') && strlen(p) > MIN_LEN && p[SUB] == 'S';
+        const char *path = p;
+        for (int i = *p == '1' ? 8 : 9; is_entry && path && i > 0; i--)
+            path = strchr(path, ' ') ? strchr(path, ' ') + 1 : NULL;
+        if (is_entry && path && (p[CHANGED] == 'M' || p[UNTRACKED] == 'U'))
+            strv_push(&w->dirty, path);
+    }
+    return true;
+}
+
+static bool add_all(const struct wip *w, const struct gitrun *g, struct err *err)
+{
+    AUTO_BUF struct buf ignored = BUF_INIT;
+    AUTO_STRV struct strv args = STRV_INIT;
+    const char *const *words = GIT_ARGS("add", "--all", "--sparse", "--", ".");
+    for (; *words; words++)
+        strv_push(&args, *words);
+    for (size_t i = 0; i < w->nested.n; i++)
+        strv_pushf(&args, ":(exclude,top,literal)%s", w->nested.v[i]);
+    return gitrun_out(&ignored, g, (const char *const *)args.v, err);
+}
+
 static bool write_tree(struct wip *w, struct err *err)
 {
     AUTO_BUF struct buf out = BUF_INIT;
@@ -70,7 +130,7 @@ static bool write_tree(struct wip *w, struct err *err)
     strv_push(&config, "core.safecrlf=false");
     g.config = &config;
     if (!gitrun_out(&unmerged, &g, GIT_ARGS("diff", "--name-only", "--diff-filter=U"), err) ||
-        !gitrun_out(&out, &g, GIT_ARGS("add", "--all", "--sparse", "--", "."), err))
+        !find_nested(w, err) || !find_dirty(w, err) || !add_all(w, &g, err))
         return false;
     for (const char *p = unmerged.ptr; (p = strchr(p, '\n')); p++)
         w->unmerged++;
@@ -132,9 +192,34 @@ static const char *name_of_head(const struct wt_repo *repo)
     return is_branch ? repo->head_ref + strlen(heads) : "HEAD";
 }
 
+static void add_names(struct buf *out, const struct strv *paths, const char *words)
+{
+    for (size_t i = 0; i < paths->n; i++) {
+        AUTO_FREE char *shown = text_clean(paths->v[i]);
+        buf_addf(out, "%s%s", out->len == 0 ? "" : i ? ", " : "; ", shown);
+    }
+    if (paths->n > 0)
+        buf_addf(out, " %s", words);
+}
+
+/* What of the person's is not in the commit, or not as they have it. */
+static char *make_note(const struct wip *w, const char *first)
+{
+    AUTO_BUF struct buf out = BUF_INIT;
+    bool is_one = w->unmerged == 1;
+    if (first)
+        buf_adds(&out, first);
+    if (w->unmerged > 0)
+        buf_addf(&out, "%ld unmerged file%s taken as %s, markers included", w->unmerged,
+                 is_one ? " was" : "s were", is_one ? "it is" : "they are");
+    add_names(&out, &w->nested, "left out: a repository of its own and no submodule");
+    add_names(&out, &w->dirty, "taken at its commit: what is uncommitted in it was left out");
+    return out.len ? buf_steal(&out) : NULL;
+}
+
 bool wt_start_wip(struct wt_start *ret, const struct wt_repo *repo, struct err *err)
 {
-    AUTO_WIP struct wip w = {.repo = repo};
+    AUTO_WIP struct wip w = {.repo = repo, .nested = STRV_INIT, .dirty = STRV_INIT};
     AUTO_WT_START struct wt_start s = WT_START_INIT;
     char head_tree[65];
     if (!repo->toplevel)
@@ -146,15 +231,14 @@ bool wt_start_wip(struct wt_start *ret, const struct wt_repo *repo, struct err *
     if (strcmp(w.tree, head_tree) == 0) {
         if (!wt_resolve(&s.commit, repo, NULL, err))
             return false;
-        s.note = xasprintf("there is no uncommitted work: started from %s", s.commit.ref);
+        AUTO_FREE char *first =
+            xasprintf("there is no uncommitted work: started from %s", s.commit.ref);
+        s.note = make_note(&w, first);
     } else {
         if (!commit(&s.commit, &w, name_of_head(repo), err) || !hold(&s, repo, err))
             return err_prefix(err, "cannot record the uncommitted work");
         s.is_wip = true;
-        if (w.unmerged > 0)
-            s.note = xasprintf(
-                "%ld unmerged file%s taken as %s", w.unmerged, w.unmerged == 1 ? " was" : "s were",
-                w.unmerged == 1 ? "it is, markers included" : "they are, markers included");
+        s.note = make_note(&w, NULL);
     }
     *ret = s;
     s = (struct wt_start)WT_START_INIT;

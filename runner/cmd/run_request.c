@@ -80,16 +80,18 @@ static const char *branch_of_linked(const struct wt_repo *repo)
 static bool add_start(json_t *request, struct run_start *start, const struct run_opts *o,
                       const struct config *config, struct err *err)
 {
-    const char *named = o->on ? o->on : o->base ? o->base : config_str(config, "run.base", NULL);
+    const char *named = o->base ? o->base : config_str(config, "run.base", NULL);
+    const char *into = branch_of_linked(&start->repo);
     struct wt_start *s = &start->start;
-    if (!(o->wip ? wt_start_wip(s, &start->repo, err)
-                 : wt_start_from(s, &start->repo, named, o->fetch, err)))
+    if (!(o->wip  ? wt_start_wip(s, &start->repo, err)
+          : o->on ? wt_start_on(s, &into, &start->repo, o->on, o->fetch, err)
+                  : wt_start_from(s, &start->repo, named, o->fetch, err)))
         return false;
     jx_set_str(request, "base", s->commit.oid);
     jx_set_str(request, "base_name", s->commit.ref);
     jx_set_bool(request, "base_wip", s->is_wip);
     jx_set_bool(request, "hold", s->held != NULL);
-    jx_set_str(request, "into", o->on ? o->on : branch_of_linked(&start->repo));
+    jx_set_str(request, "into", into);
     if (s->note)
         jx_set(request, "notes", json_pack("[o]", jx_bytes(s->note, strlen(s->note))));
     return true;

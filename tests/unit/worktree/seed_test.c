@@ -150,6 +150,40 @@ static void include_copies_ignored_files_only(void **state)
     assert_ok(wt_discard(&a, true, &err), &err);
 }
 
+/* By a folder or a star nobody means a secret; a name is a name, however odd. */
+static void include_holds_secrets_back(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = ERR_INIT;
+    static const struct {
+        const char *const patterns[4];
+        const char *seeded, *held_back;
+    } cases[] = {
+        {{"*", NULL}, ":(glob)x,conf/plain,node_modules/p/ca.pem", ".env,conf/.env.local,conf/a.pem"},
+        {{"conf/", NULL}, "conf/plain", "conf/.env.local,conf/a.pem"},
+        {{".env", NULL}, ".env", ""},
+        {{"conf/", ".env*", NULL}, ".env,conf/.env.local,conf/plain", "conf/a.pem"},
+        {{"*", "*.pem", "!.env", NULL},
+         ":(glob)x,conf/a.pem,conf/plain,node_modules/p/ca.pem",
+         "conf/.env.local"},
+    };
+    in_repo(f, "mkdir -p conf node_modules/p && echo e | tee .env conf/.env.local conf/a.pem "
+               "conf/plain node_modules/p/ca.pem ':(glob)x' >/dev/null && "
+               "printf '.env\\nconf/\\nnode_modules/\\n:*\\n' >>.git/info/exclude");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
+        AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
+        make_with_include(f, &a, cases[i].patterns, f->engine);
+        assert_text(sh(f, a.dir, "tr '\\0' '\\n' <seeded | sort | paste -sd,"), cases[i].seeded);
+        assert_text(sh(f, a.dir, "tr '\\0' '\\n' <unseeded 2>/dev/null | sort | paste -sd,"),
+                    cases[i].held_back);
+        assert_text(inside(f, &a, "git status --porcelain"), "");
+        harvest(f, &a, true, &h);
+        assert_int_equal(h.note && strstr(h.note, "looks like a secret"), *cases[i].held_back != 0);
+        assert_ok(wt_discard(&a, true, &err), &err);
+    }
+}
+
 static void include_follows_no_link_of_the_commit(void **state)
 {
     struct fixture *f = *state;
@@ -298,6 +332,7 @@ int main(int argc, char **argv)
         TEST(hooks_run_inside),
         TEST(hooks_in_the_tree_run_inside),
         TEST(include_copies_ignored_files_only),
+        TEST(include_holds_secrets_back),
         TEST(include_follows_no_link_of_the_commit),
         TEST(a_snapshot_never_holds_what_was_seeded),
         TEST(a_change_in_the_first_moment_is_seen),

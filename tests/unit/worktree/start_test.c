@@ -86,6 +86,58 @@ static void takes_unmerged_files_as_they_are(void **state)
     assert_ok(true, &err);
 }
 
+/* Repositories in the tree that are no submodules, with and without a commit, and what is dirty in a
+ * submodule: left out, and said. */
+static void leaves_other_repositories_out(void **state)
+{
+    WITH_START;
+    free(sh(f, NULL, "git init -q lib && cd lib && echo l >l && git add l && git commit -qm l"));
+    in_repo(f, "git -c protocol.file.allow=always submodule --quiet add ../lib sub && "
+               "git -c protocol.file.allow=always submodule --quiet add ../lib clean && "
+               "git commit -qm subs && echo dirt >>sub/l && git init -q 'in[n]er/a' && "
+               "git init -q b && git -C b commit -q --allow-empty -m b && echo mine >'in[n]er/mine'");
+    AUTO_FREE char *before = everything(f);
+    start_wip(f, &repo, &s);
+    assert_text(everything(f), before);
+    assert_text(sh(f, f->repo, "git diff --name-only main %s", s.commit.oid), "in[n]er/mine");
+    assert_string_equal(s.note, "b, in[n]er/a left out: a repository of its own and no submodule; sub "
+                                "taken at its commit: what is uncommitted in it was left out");
+    assert_ok(true, &err);
+}
+
+/* The work comes back to it, so it must be a branch that is here. */
+static void starts_on_a_branch_alone(void **state)
+{
+    WITH_START;
+    static const char *const bad[] = {"HEAD", "HEAD~1", "v1", "origin/main", "nowhere", "a b", "-x"};
+    const char *branch = NULL;
+    in_repo(f, "git commit -q --allow-empty -m two && git tag v1 && git branch side && "
+               "git update-ref refs/remotes/origin/main HEAD");
+    assert_ok(wt_repo_open(&repo, f->repo, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        if (wt_start_on(&s, &branch, &repo, bad[i], false, &err))
+            fail_msg("started on %s", bad[i]);
+        assert_int_equal(err.code, ERR_NOT_FOUND);
+        assert_has(err.text, "no local branch named");
+    }
+    assert_ok(wt_start_on(&s, &branch, &repo, "refs/heads/side", false, &err), &err);
+    assert_string_equal(branch, "side");
+    assert_string_equal(s.commit.ref, "side");
+}
+
+/* A remote may be a path relative to the top. */
+static void fetches_from_a_relative_path(void **state)
+{
+    WITH_START;
+    free(sh(f, NULL, "cp -r repo up && git -C up commit -q --allow-empty -m upstream"));
+    in_repo(f, "git remote add origin ../up");
+    AUTO_FREE char *folder = fs_join(f->repo, "src");
+    assert_ok(wt_repo_open(&repo, folder, &err), &err);
+    assert_ok(wt_start_from(&s, &repo, "main", true, &err), &err);
+    assert_text(sh(f, f->root, "git -C up rev-parse main"), s.commit.oid);
+    wt_start_let_go(&s, &repo);
+}
+
 static void refuses_uncommitted_work_of_a_bare_repository(void **state)
 {
     WITH_START;
@@ -211,6 +263,9 @@ int main(void)
         TEST(takes_work_before_the_first_commit),
         TEST(takes_unmerged_files_as_they_are),
         TEST(refuses_uncommitted_work_of_a_bare_repository),
+        TEST(leaves_other_repositories_out),
+        TEST(starts_on_a_branch_alone),
+        TEST(fetches_from_a_relative_path),
         TEST(finds_a_branch_of_the_remote),
         TEST(fetches_when_asked),
         TEST(starts_from_the_newest),
