@@ -17,6 +17,7 @@ struct agent_start {
     const struct strv *command; /* `-- COMMAND`: the words, else NULL */
     bool interactive;
     bool resume;
+    bool is_heard;              /* there is somebody who speaks on its standard input, as `hears` says */
     const char *dir;            /* the attempt's folder on the host: adapters may add files for read-only binds */
     const char *home_host;      /* the private home on the host */
     const char *home_inside;
@@ -54,6 +55,9 @@ struct agent {
     const char *stub_model; /* the model that its canary names; NULL: the person's, or its own choice */
     const struct provider *const *providers; /* of its model, NULL-terminated; NULL: none, or the configuration says (provider.h) */
     const struct provider_login *login; /* for a login of the person's, held outside of the box; NULL: not known */
+    /* How a running headless one is spoken to (runner/keep/speech.h), "claude" or "lines"; NULL: it takes no messages, they are its
+     * next turn. With "claude" its task comes that way too. */
+    const char *hears;
     /* Add argv, environment, seeded files and binds to spec. */
     bool (*prepare)(struct box_spec *spec, const struct agent_start *start, struct err *err);
 };

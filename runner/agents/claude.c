@@ -149,7 +149,12 @@ static bool add_arguments(struct box_spec *spec, const struct agent_start *start
         strv_push(&spec->argv, "stream-json");
         strv_push(&spec->argv, "--verbose");
     }
-    if (start->prompt[0]) {
+    if (start->is_heard) {
+        strv_push(&spec->argv, "--input-format");
+        strv_push(&spec->argv, "stream-json");
+        strv_push(&spec->argv, "--replay-user-messages"); /* when it takes them up */
+        strv_env_set(&spec->env, "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1");
+    } else if (start->prompt[0]) {
         strv_push(&spec->argv, "--");
         strv_push(&spec->argv, start->prompt);
     }
@@ -237,6 +242,7 @@ const struct agent agent_claude = {
              "or times out blocks the call. Subagents are told by id and type.",
     .gaps = "Files that a prompt names by @path are read without a call.",
     .output = "claude",
+    .hears = "claude",
     .needs_env = credentials,
     .exec_calls = calls,
     .exec_helpers = helpers,

@@ -262,6 +262,7 @@ const struct agent agent_codex = {
     .gaps = "With -i the hook stands alone, and Codex runs a call whose hook is killed from inside the box "
              "(--exec match asks then). view_image, spawn_agent and plans are asked by the hook alone.",
     .output = "codex",
+    .hears = "lines",
     .needs_env = credentials,
     .providers = providers,
     .login = &login_chatgpt,

@@ -145,6 +145,13 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
     AUTO_FREE char *program = program_show(spec, found, err);
     if (!program || !install_gate(spec, start, err) || !cover_home(spec, start, err))
         return false;
+    if (start->is_heard) {
+        /* It reads its standard input to the end before it begins: what is said comes to the plugin on another. */
+        static const char *const words[] = {"/bin/sh", "-c", "exec \"$@\" 3<&0 </dev/null", "opencode"};
+        for (size_t i = 0; i < ARRAY_LEN(words); i++)
+            strv_push(&spec->argv, words[i]);
+        strv_env_set(&spec->env, "HEADGATE_SAID", "3");
+    }
     strv_push(&spec->argv, program);
     add_arguments(spec, start);
     add_environment(spec, start);
@@ -157,6 +164,9 @@ static const char *const project_settings[] = {".opencode", "opencode.json", "op
 static const struct agent_form calls[] = {{{"sh", "-c", "%c", NULL}}, {{"bash", "-c", "%c", NULL}}, {{NULL}}};
 static const struct agent_form helpers[] = {{{"git", "%*", NULL}}, {{"rg", "%*", NULL}}, {{NULL}}};
 
+/* The shell that sets its streams up becomes it. */
+static const struct agent_form selves[] = {{{"opencode", "%*", NULL}}, {{NULL}}};
+
 const struct agent agent_opencode = {
     .name = "opencode",
     .title = "OpenCode",
@@ -166,9 +176,11 @@ const struct agent agent_opencode = {
              "project's own .opencode and opencode.json are covered. Subagents are told by id, type and depth.",
     .gaps = "A program in the box that runs under the same account can speak to OpenCode's own server.",
     .output = "opencode",
+    .hears = "lines",
     .needs_env = credentials,
     .exec_calls = calls,
     .exec_helpers = helpers,
+    .exec_selves = selves,
     .project_settings = project_settings,
     .providers = providers,
     .stub_model = "openai/gpt-4.1",

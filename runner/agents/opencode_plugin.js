@@ -3,7 +3,9 @@
 // The configuration that names this plugin denies every tool; the plugin takes that back once it is loaded. So where it is
 // not loaded, or fails while it loads, no tool is offered to the model. It runs inside the agent's process: there is no
 // program to kill, and whatever goes wrong on the way to the gate is thrown, which is a denial with its reason.
+import fs from "node:fs"
 import net from "node:net"
+import readline from "node:readline"
 
 const gate = process.env.HEADGATE_GATE
 
@@ -55,8 +57,49 @@ export const Headgate = async ({ client, directory }) => {
       tell({ type: "step_finish", sessionID: part.sessionID, part })
   }
 
+  // What a person says while it runs, as lines of {id, text}: each is a message to the main session, heard when the model answers
+  // it or one after it.
+  let main
+  const said = []
+  const hear = async ({ id, text }) => {
+    said.push({ id, text })
+    await client.session.promptAsync({ path: { id: main }, body: { parts: [{ type: "text", text }] } })
+  }
+  const early = []
+  const begin = async (id) => {
+    if (main || !id || (await session(id)).parentID || main) return
+    main = id
+    for (const message of early) await hear(message)
+  }
+  const listen = (fd) => {
+    const stream = fs.createReadStream("", { fd })
+    readline.createInterface({ input: stream }).on("line", (line) => {
+      const message = JSON.parse(line)
+      if (main) hear(message).catch(() => undefined)
+      else early.push(message)
+    })
+    stream.on("error", () => undefined)
+  }
+  if (process.env.HEADGATE_SAID) listen(Number(process.env.HEADGATE_SAID))
+  const heard = async ({ type, properties }) => {
+    if (!process.env.HEADGATE_SAID) return
+    await begin(properties.sessionID ?? properties.info?.sessionID ?? properties.part?.sessionID)
+    const part = type === "message.part.updated" ? properties.part : undefined
+    const message = part?.type === "text" && said.find((one) => !one.message && one.text === part.text)
+    if (message) message.message = part.messageID
+    const info = type === "message.updated" ? properties.info : undefined
+    if (info?.role !== "assistant" || info.sessionID !== main) return
+    for (const one of said.filter((one) => one.message && one.message <= info.parentID)) {
+      tell({ type: "headgate_heard", id: one.id })
+      said.splice(said.indexOf(one), 1)
+    }
+  }
+
   return {
-    event: ({ event }) => told(event).catch(() => undefined),
+    event: async ({ event }) => {
+      await told(event).catch(() => undefined)
+      await heard(event).catch(() => undefined)
+    },
     config: async (config) => {
       const answer = await ask({ v: 1, hello: true })
       if (answer.decision !== "allow") return

@@ -1,5 +1,6 @@
 #include "runner/agents/pulse.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "runner/agents/pulse_kinds.h"
@@ -93,6 +94,36 @@ bool pulse_failed(struct pulse *p, const char *error)
     if (p->state == PULSE_RETRYING)
         pulse_works(p);
     return true;
+}
+
+bool pulse_hears(struct pulse *p, int64_t message)
+{
+    if (message <= p->heard)
+        return false;
+    p->heard = message;
+    return true;
+}
+
+/* UUIDs of version 8 (RFC 9562), whose content is ours to choose. */
+#define MESSAGE_ID "68656164-6761-8465-8000-"
+#define TASK_ID "68656164-6761-8465-8001-"
+enum { NODE_BITS = 48 };
+
+void pulse_message_id(char *out, int64_t message)
+{
+    snprintf(out, PULSE_ID_BYTES, MESSAGE_ID "%012llx", (unsigned long long)message & ((1ULL << NODE_BITS) - 1));
+}
+
+void pulse_task_id(char *out, uint64_t number)
+{
+    snprintf(out, PULSE_ID_BYTES, TASK_ID "%012llx", (unsigned long long)number & ((1ULL << NODE_BITS) - 1));
+}
+
+int64_t pulse_message_of(const char *id)
+{
+    unsigned long long number;
+    char end;
+    return sscanf(id, MESSAGE_ID "%12llx%c", &number, &end) == 1 ? (int64_t)number : 0;
 }
 
 /* ---- numbers ---- */

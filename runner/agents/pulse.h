@@ -37,6 +37,9 @@ struct pulse {
     int64_t retries, errors;
     char why[PULSE_TEXT_BYTES];   /* of the state */
     char error[PULSE_TEXT_BYTES]; /* the last one */
+    int64_t heard; /* the newest message of a person's that it took up */
+    bool is_idle;  /* its turn is over; of agents that go on when they hear more */
+    bool tells_idle;
     json_t *news;                 /* not taken yet: [{kind, text, until_ms}], kind "retry", "limit", "error" or "waiting" */
 };
 
@@ -46,6 +49,9 @@ void pulse_release(struct pulse *p);
 bool pulse_line(struct pulse *p, const char *output_kind, const char *line, size_t len, int64_t now_ms);
 /* The same of a line of its standard error, for agents that tell some things only there. */
 bool pulse_error_line(struct pulse *p, const char *output_kind, const char *line, size_t len, int64_t now_ms);
+/* The name by which an agent takes up a person's message, and its task; out has PULSE_ID_BYTES. */
+void pulse_message_id(char *out, int64_t message);
+void pulse_task_id(char *out, uint64_t number);
 /* What is known, as an object for the store and for people; a new reference. */
 json_t *pulse_json(const struct pulse *p);
 /* What is new since it was last asked, NULL: nothing. The caller's. */

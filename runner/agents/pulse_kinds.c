@@ -73,9 +73,24 @@ static bool claude_result(struct pulse *p, const json_t *msg)
     return pulse_works(p) || has_changed;
 }
 
+/* Where it tells when it rests and works, that is the word; else the end of a turn is. */
+static void claude_rest(struct pulse *p, const char *type, const json_t *msg)
+{
+    const char *state = jx_str(msg, "state", "");
+    if (strcmp(jx_str(msg, "subtype", ""), "session_state_changed") == 0) {
+        p->tells_idle = true;
+        p->is_idle = strcmp(state, "idle") == 0;
+    } else if (!p->tells_idle) {
+        p->is_idle = strcmp(type, "result") == 0;
+    }
+}
+
 bool pulse_claude(struct pulse *p, const json_t *msg, int64_t now_ms)
 {
     const char *type = jx_str(msg, "type", ""), *subtype = jx_str(msg, "subtype", "");
+    claude_rest(p, type, msg);
+    if (strcmp(type, "user") == 0 && jx_bool(msg, "isReplay", false))
+        return pulse_hears(p, pulse_message_of(jx_str(msg, "uuid", "")));
     if (strcmp(type, "assistant") == 0)
         return claude_message(p, msg);
     if (strcmp(type, "result") == 0)
@@ -158,6 +173,8 @@ bool pulse_codex(struct pulse *p, const json_t *msg, int64_t now_ms)
     const char *method = jx_str(msg, "method", "");
     const json_t *params = jx_obj(msg, "params");
     (void)now_ms;
+    if (strcmp(method, "headgate/heard") == 0)
+        return pulse_hears(p, jx_int(params, "id", 0));
     if (strcmp(method, "turn/started") == 0)
         p->has_begun = true;
     if (strcmp(method, "thread/tokenUsage/updated") == 0)
@@ -238,6 +255,8 @@ bool pulse_opencode(struct pulse *p, const json_t *msg, int64_t now_ms)
     (void)now_ms;
     if (strcmp(type, "step_finish") == 0)
         return opencode_step(p, jx_obj(msg, "part"));
+    if (strcmp(type, "headgate_heard") == 0)
+        return pulse_hears(p, jx_int(msg, "id", 0));
     if (strcmp(type, "headgate_retry") == 0)
         return opencode_retry(p, jx_obj(msg, "status"));
     if (strcmp(type, "error") == 0)

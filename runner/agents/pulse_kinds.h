@@ -22,6 +22,10 @@ bool pulse_retries(struct pulse *p, bool is_limit, int64_t until_ms, const char 
 bool pulse_is_limited(struct pulse *p, int64_t until_ms, const char *why);
 bool pulse_waits(struct pulse *p, const char *why);
 bool pulse_failed(struct pulse *p, const char *error);
+/* It took up this message and all before it. */
+bool pulse_hears(struct pulse *p, int64_t message);
+/* The message of a name of pulse_message_id(), else 0. */
+int64_t pulse_message_of(const char *id);
 /* A sum that replaces the messages since the last one. */
 bool pulse_settles(struct pulse *p, const struct pulse_use *use);
 /* One message's use; the same id again replaces it. "": has none. */

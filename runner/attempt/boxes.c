@@ -293,9 +293,7 @@ static void put_setup_first(struct box_spec *spec, const struct boxes *b)
         strv_push_all(&spec->setup_env, strv_array(&b->spec->secrets));
 }
 
-/* What is said to it at its start: the task, or to one that goes on the message; a person who opens its terminal again speaks
- * first. */
-static const char *prompt_of(const struct attempt_spec *s)
+const char *boxes_task(const struct attempt_spec *s)
 {
     if (s->resume && s->message)
         return s->message;
@@ -308,10 +306,11 @@ static bool add_agent(struct box_spec *spec, const struct boxes *b, struct err *
     AUTO_FREE char *home = fs_join(b->tree->dir, "home");
     const struct agent_start start = {
         .attempt = b->spec->id,
-        .prompt = prompt_of(b->spec),
+        .prompt = boxes_task(b->spec),
         .command = b->spec->command.n ? &b->spec->command : NULL,
         .interactive = b->spec->interactive,
         .resume = b->spec->resume,
+        .is_heard = agent->hears && !b->spec->interactive,
         .dir = b->tree->dir,
         .home_host = home,
         .home_inside = boxes_home(b),

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runner/agents/agent.h"
 #include "runner/attempt/exec_forms.h"
@@ -65,6 +66,17 @@ static json_t *exec_json(const struct boxes *b)
     return exec;
 }
 
+/* How the agent is spoken to while it runs, its task included where it hears that first. */
+static json_t *input_json(const struct agent *agent, const struct attempt_spec *s)
+{
+    const char *task = boxes_task(s);
+    json_t *input = json_object();
+    jx_set_str(input, "form", agent->hears);
+    if (strcmp(agent->hears, "claude") == 0)
+        jx_set(input, "task", jx_bytes(task, strlen(task)));
+    return input;
+}
+
 bool keepfile_write(const struct boxes *b, const struct box_spec *box, const struct policy *policy,
                     struct err *err)
 {
@@ -90,6 +102,8 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
     jx_set_str(j, "home", boxes_home(b));
     jx_set_str(j, "path", strv_env_get(&box->env, "PATH"));
     jx_set_str(j, "output", agent->output);
+    if (agent->hears && !s->interactive)
+        jx_set(j, "input", input_json(agent, s));
     jx_set(j, "limits", limits_json(b, box));
     jx_set_int(j, "grace_ms", config_int(b->config, "run.grace", DEFAULT_GRACE_MS));
     jx_set_int(j, "deadline_ms",

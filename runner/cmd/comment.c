@@ -178,9 +178,12 @@ bool comment_send(struct client *c, const char *id, bool interactive, struct err
         jx_set_bool(request, "interactive", true);
     if (!client_call(&result, c, "comment.send", request, err))
         return false;
-    bool is_resumed = strcmp(jx_str(result, "how", ""), "resumed") == 0;
+    const char *how = jx_str(result, "how", "");
+    const char *then = strcmp(how, "resumed") == 0  ? ", which goes on"
+                       : strcmp(how, "queued") == 0 ? ", whose next turn they are when the present one has ended"
+                                                    : "";
     print_count(&text, jx_int(result, "sent", 0), "comment", "comments");
-    buf_addf(&text, " sent to %s%s\n", id, is_resumed ? ", which goes on" : "");
+    buf_addf(&text, " sent to %s%s\n", id, then);
     return out_buf(&text, err);
 }
 

@@ -138,23 +138,50 @@ int cmd_resume(int argc, char **argv)
     return cmd_exit(resume(argv, &err), &err);
 }
 
+static bool tell_said(const json_t *result, const json_t *attempt, struct err *err)
+{
+    const char *how = jx_str(result, "how", "");
+    AUTO_FREE char *id = text_clean(jx_str(result, "attempt", "?"));
+    AUTO_BUF struct buf text = BUF_INIT;
+    if (jx_bool(attempt, "interactive", false) && strcmp(how, "said") == 0)
+        return true; /* it is on the agent's screen */
+    buf_addf(&text, "%s ", id);
+    if (strcmp(how, "resumed") == 0)
+        buf_adds(&text, "had ended and goes on with it\n");
+    else if (strcmp(how, "queued") == 0)
+        buf_adds(&text, "takes no messages while it runs: this is its next turn, when the present one has ended\n");
+    else
+        buf_adds(&text, "takes it up at its next step\n");
+    return out_buf(&text, err);
+}
+
 static bool say(char **argv, struct err *err)
 {
+    bool json = false;
+    const struct opt table[] = {
+        {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
+    };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
-    AUTO_JSON json_t *attempt = NULL, *result = NULL;
-    if (!cmd_parse_n(&args, argv, NULL, 0, 2, 2, err))
+    AUTO_JSON json_t *attempt = NULL, *result = NULL, *env = NULL;
+    AUTO_CONFIG struct config *config = NULL;
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 2, 2, err))
         return false;
     const char *text = args.operands.v[1];
     if (!text_is_utf8(text, strlen(text)) || strlen(text) > LIMIT_PROMPT_BYTES)
         return err_set(err, ERR_USAGE, "the text must be UTF-8 and at most %d bytes long",
                        LIMIT_PROMPT_BYTES);
-    if (!client_open(&c, err) || !client_attempt(&attempt, &c, args.operands.v[0], err))
+    if (!client_open(&c, err) || !client_attempt(&attempt, &c, args.operands.v[0], err) ||
+        !config_load(&config, &c.paths, err) || !env_json(&env, NULL, NULL, config, err))
         return false;
     json_t *request = json_object();
     jx_set_str(request, "attempt", jx_str(attempt, "id", ""));
     jx_set_str(request, "text", text);
-    return client_call(&result, &c, "attempt.say", request, err);
+    jx_set_bool(request, "interactive", false); /* of one that has ended: it goes on headless */
+    jx_set(request, "env", steal_json(&env));
+    if (!client_call(&result, &c, "attempt.say", request, err))
+        return false;
+    return json ? out_json(result, err) : tell_said(result, attempt, err);
 }
 
 int cmd_say(int argc, char **argv)

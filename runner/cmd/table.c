@@ -61,7 +61,7 @@ const struct command commands[] = {
     {"forward", cmd_forward, "let a port of this host lead to a port of an attempt's box", "[--listen PORT] A PORT", NULL,
      NULL},
     {"open", cmd_open, "check an attempt's branch out at a folder", "A DIR", NULL, NULL},
-    {"say", cmd_say, "type a line to an interactive agent", "A TEXT", NULL, NULL},
+    {"say", cmd_say, "say something to an agent, running or ended", "[--json] A TEXT", NULL, NULL},
     {"stop", cmd_stop, "end attempts with all their processes", "A... | --all", NULL, NULL},
     {"resume", cmd_resume, "start ended attempts again where they were", "[-i] [--secret NAME] A...", NULL, NULL},
     {"gate", NULL, "list and decide the calls that wait",

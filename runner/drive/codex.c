@@ -3,11 +3,14 @@
  *
  *   initialize -> hooks/list (our hook must be in force) -> thread/start or thread/resume -> turn/start -> turn/completed
  *
+ * What a person says meanwhile goes into the turn that is under way (turn/steer), else it is the next one.
+ *
  * With the approval policy `untrusted` Codex asks for each command and each patch, of subagents too, and runs nothing
  * without a yes. Its hook was asked before and carries a person's words; what the gate allowed there it confirms here
  * (gate/confirm.h), and what comes without is asked as a call of its own. A question of a kind that is not known gets an error.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,13 +24,17 @@
 #include "runner/wire/conn.h"
 
 enum { CODEX_LINE_BYTES = 64 * 1024 * 1024, THREAD_ID_BYTES = 128 };
-enum { ID_INITIALIZE = 1, ID_HOOKS, ID_THREAD, ID_TURN };
+enum { ID_INITIALIZE = 1, ID_HOOKS, ID_THREAD, ID_TURN, ID_FIRST_STEER };
 
 struct codex {
     struct drive *drive;
     struct conn *conn; /* NULL: closed */
     char *thread;      /* the main one, NULL: not told yet */
     char *thread_file;
+    char *turn;      /* the one under way in it, NULL: none, or not told yet */
+    json_t *said;    /* messages that no turn has taken: they are the next one */
+    json_t *steered; /* request id -> message that is on its way into the present turn */
+    int next_id;
     json_t *changes; /* item id -> fileChange item that was started */
 };
 
@@ -80,6 +87,18 @@ static void start_thread(struct codex *c)
     send_request(c, ID_THREAD, has_last ? "thread/resume" : "thread/start", params);
 }
 
+static json_t *input_of(const char *text)
+{
+    return json_pack("[{s:s, s:o, s:[]}]", "type", "text", "text", jx_bytes(text, strlen(text)), "text_elements");
+}
+
+static void begin_turn(struct codex *c, const char *text)
+{
+    send_request(c, ID_TURN, "turn/start",
+                 json_pack("{s:s, s:o, s:s, s:{s:s}}", "threadId", c->thread, "input", input_of(text), "approvalPolicy",
+                           "untrusted", "sandboxPolicy", "type", "dangerFullAccess"));
+}
+
 static void start_turn(struct codex *c, const json_t *answer)
 {
     struct err err = ERR_INIT;
@@ -93,17 +112,98 @@ static void start_turn(struct codex *c, const json_t *answer)
     /* Lost, it is a new conversation at the next resume. */
     bool is_kept = fs_write_plain(AT_FDCWD, c->thread_file, thread, strlen(thread), 0600, &err);
     (void)is_kept;
-    send_request(c, ID_TURN, "turn/start",
-                 json_pack("{s:s, s:[{s:s, s:o, s:[]}], s:s, s:{s:s}}", "threadId", thread, "input", "type",
-                           "text", "text", jx_bytes(c->drive->prompt, strlen(c->drive->prompt)),
-                           "text_elements", "approvalPolicy", "untrusted", "sandboxPolicy", "type",
-                           "dangerFullAccess"));
+    begin_turn(c, c->drive->prompt);
+}
+
+/* ---- what is said to it meanwhile ---- */
+
+static void tell_heard(const json_t *message)
+{
+    AUTO_JSON json_t *line = json_pack("{s:s, s:{s:I}}", "method", "headgate/heard", "params", "id",
+                                       (json_int_t)jx_int(message, "id", 0));
+    drive_tell(line);
+}
+
+static void steer(struct codex *c, json_t *message)
+{
+    char key[32];
+    int id = c->next_id++;
+    snprintf(key, sizeof key, "%d", id);
+    jx_set(c->steered, key, json_incref(message));
+    send_request(c, id, "turn/steer",
+                 json_pack("{s:s, s:o, s:s}", "threadId", c->thread, "input", input_of(jx_str(message, "text", "")),
+                           "expectedTurnId", c->turn));
+}
+
+/* Into the turn that is under way; without one they wait for it, or begin the next. */
+static void pass_on(struct codex *c)
+{
+    size_t i;
+    json_t *message;
+    if (!c->turn)
+        return;
+    json_array_foreach(c->said, i, message)
+    {
+        steer(c, message);
+    }
+    json_array_clear(c->said);
+}
+
+static void on_heard(struct drive *d, int64_t id, const char *text)
+{
+    struct codex *c = d->arg;
+    json_array_append_new(c->said, json_pack("{s:I, s:o}", "id", (json_int_t)id, "text", jx_bytes(text, strlen(text))));
+    pass_on(c);
+}
+
+/* What no turn took is the next one. False: nothing was said. */
+static bool go_on(struct codex *c)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    size_t i;
+    const json_t *message;
+    if (json_array_size(c->said) == 0)
+        return false;
+    json_array_foreach(c->said, i, message)
+    {
+        buf_addf(&text, "%s%s", i ? "\n\n" : "", jx_str(message, "text", ""));
+        tell_heard(message);
+    }
+    json_array_clear(c->said);
+    begin_turn(c, text.ptr);
+    return true;
+}
+
+/* The turn is over, and so is what was on its way into it: on with what was said, else the task is done. */
+static void on_rest(struct codex *c)
+{
+    if (!c->turn && json_object_size(c->steered) == 0 && !go_on(c))
+        finish(c, 0);
+}
+
+static void on_steered(struct codex *c, const json_t *msg)
+{
+    char key[32];
+    snprintf(key, sizeof key, "%d", (int)jx_int(msg, "id", 0));
+    AUTO_JSON json_t *message = json_incref(json_object_get(c->steered, key));
+    if (!message)
+        return;
+    json_object_del(c->steered, key);
+    if (jx_obj(msg, "error"))
+        json_array_append(c->said, message); /* it came too late for that turn */
+    else
+        tell_heard(message);
+    on_rest(c);
 }
 
 static void on_answer(struct codex *c, const json_t *msg)
 {
     struct err err = ERR_INIT;
     const json_t *error = jx_obj(msg, "error");
+    if (jx_int(msg, "id", 0) >= ID_FIRST_STEER) {
+        on_steered(c, msg);
+        return;
+    }
     if (error) {
         drive_fail(c->drive, "Codex refused a request of its client: %s", jx_str(error, "message", "without words"));
         finish(c, 1);
@@ -172,16 +272,35 @@ static void on_item(struct codex *c, const char *method, const json_t *item)
         json_object_del(c->changes, id);
 }
 
+static bool is_of_main(const struct codex *c, const json_t *params)
+{
+    return c->thread && strcmp(jx_str(params, "threadId", ""), c->thread) == 0;
+}
+
+static void on_turn_started(struct codex *c, const json_t *params)
+{
+    if (!is_of_main(c, params))
+        return;
+    free(c->turn);
+    c->turn = xstrdup(jx_str(jx_obj(params, "turn"), "id", ""));
+    pass_on(c);
+}
+
 static void on_turn_completed(struct codex *c, const json_t *params)
 {
     const json_t *turn = jx_obj(params, "turn");
     const char *status = jx_str(turn, "status", "");
-    if (!c->thread || strcmp(jx_str(params, "threadId", ""), c->thread) != 0)
+    if (!is_of_main(c, params))
         return;
-    if (strcmp(status, "completed") != 0)
-        drive_fail(c->drive, "Codex's turn ended as '%s': %s", status,
-                   jx_str(jx_obj(turn, "error"), "message", "it says no more"));
-    finish(c, 0);
+    free(c->turn);
+    c->turn = NULL;
+    if (strcmp(status, "completed") == 0) {
+        on_rest(c);
+        return;
+    }
+    drive_fail(c->drive, "Codex's turn ended as '%s': %s", status,
+               jx_str(jx_obj(turn, "error"), "message", "it says no more"));
+    finish(c, 1);
 }
 
 static void on_told(struct codex *c, const char *method, const json_t *msg)
@@ -190,6 +309,8 @@ static void on_told(struct codex *c, const char *method, const json_t *msg)
     if (codex_is_told(method))
         drive_tell(msg);
     on_item(c, method, jx_obj(params, "item"));
+    if (strcmp(method, "turn/started") == 0)
+        on_turn_started(c, params);
     if (strcmp(method, "turn/completed") == 0)
         on_turn_completed(c, params);
 }
@@ -235,7 +356,8 @@ bool drive_codex(struct drive *d, struct err *err)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
         return err_sys(err, errno, "cannot make a pair of sockets");
     struct codex *c = xcalloc(1, sizeof *c);
-    *c = (struct codex){.drive = d, .changes = json_object()};
+    *c = (struct codex){.drive = d, .changes = json_object(), .said = json_array(), .steered = json_object(),
+                        .next_id = ID_FIRST_STEER};
     c->thread_file = fs_join(d->home, ".codex/headgate-thread");
     d->arg = c;
     d->exited = on_exited;
@@ -247,6 +369,7 @@ bool drive_codex(struct drive *d, struct err *err)
         return false;
     }
     c->conn = conn_open(&d->loop, fds[0], &ops, c);
+    drive_listen(d, on_heard);
     initialize(c);
     return true;
 }

@@ -1,14 +1,18 @@
 #include "runner/drive/drive.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runner/base/fs.h"
+#include "runner/base/limits.h"
 #include "runner/base/mem.h"
+#include "runner/wire/conn.h"
 
 enum { PATIENCE_MS = 5000 };
 
@@ -20,6 +24,32 @@ void drive_tell(const json_t *event)
     buf_addch(&line, '\n');
     if (!fs_write_fd(STDOUT_FILENO, line.ptr, line.len, &err))
         _exit(1); /* nobody reads: the keeper is gone, and the box with it */
+}
+
+static void on_said(struct conn *c, json_t *msg, void *arg)
+{
+    struct drive *d = arg;
+    (void)c;
+    d->heard(d, jx_int(msg, "id", 0), jx_str(msg, "text", ""));
+}
+
+static void on_deaf(struct conn *c, const struct err *err, void *arg)
+{
+    struct drive *d = arg;
+    (void)c;
+    (void)err;
+    d->ears = NULL;
+}
+
+void drive_listen(struct drive *d, drive_heard_fn heard)
+{
+    static const struct conn_ops ops = {
+        .message = on_said, .closed = on_deaf, .max_line_bytes = LIMIT_LINE_BYTES, .max_queue_bytes = LIMIT_LINE_BYTES};
+    struct stat st;
+    int fd = fstat(STDIN_FILENO, &st) == 0 && S_ISFIFO(st.st_mode) ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : -1;
+    d->heard = heard;
+    if (fd >= 0)
+        d->ears = conn_open(&d->loop, fd, &ops, d);
 }
 
 static void close_handle(uv_handle_t *handle)
@@ -75,6 +105,8 @@ void drive_end(struct drive *d, int status)
         return;
     d->is_ending = true;
     d->status = status;
+    if (d->ears)
+        conn_close(d->ears);
     if (!uv_is_closing((uv_handle_t *)&d->patience))
         uv_timer_start(&d->patience, on_impatient, PATIENCE_MS, 0);
 }

@@ -20,7 +20,9 @@ struct drive {
     int status;        /* exit code once the loop has ended */
     bool is_ending;
     uv_process_t process;
+    struct conn *ears; /* what is said to the agent while it runs, as runner/keep/speech.h; NULL: nobody speaks */
     uv_timer_t patience; /* between the request to end and the signal that ends it */
+    void (*heard)(struct drive *d, int64_t id, const char *text); /* drive_listen */
     void (*exited)(struct drive *d); /* the program has ended */
     void *arg;
 };
@@ -28,6 +30,10 @@ struct drive {
 /* A kind of agent: set up everything and return; the loop does the rest. */
 typedef bool (*drive_start_fn)(struct drive *d, struct err *err);
 bool drive_codex(struct drive *d, struct err *err) WARN_UNUSED;
+
+/* Listen on the standard input, where it is a pipe: heard is called for each message, until drive_end. */
+typedef void (*drive_heard_fn)(struct drive *d, int64_t id, const char *text);
+void drive_listen(struct drive *d, drive_heard_fn heard);
 
 /* Start the program. std_fds are its standard input and output (borrowed); its errors go where ours go. */
 bool drive_spawn(struct drive *d, const int std_fds[2], struct err *err) WARN_UNUSED;

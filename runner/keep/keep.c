@@ -88,6 +88,7 @@ static void keep_ended(struct keep *k)
 {
     k->state = KEEP_ENDED;
     keep_explain(k);
+    speech_close(&k->speech);
     stop_close(&k->stop);
     account_close(&k->account);
     forwards_close(&k->forwards);
@@ -178,6 +179,7 @@ static void keep_close_handles(struct keep *k)
     uv_close((uv_handle_t *)&k->sighup, NULL);
     uv_close((uv_handle_t *)&k->enter, NULL);
     uv_close((uv_handle_t *)&k->pulse_pause, NULL);
+    speech_close(&k->speech);
 }
 
 static void keep_over(struct keep *k)

@@ -38,6 +38,7 @@
 #include "runner/keep/output.h"
 #include "runner/keep/records.h"
 #include "runner/keep/service.h"
+#include "runner/keep/speech.h"
 #include "runner/keep/stop.h"
 #include "runner/keep/stream.h"
 
@@ -68,6 +69,8 @@ struct keep {
     struct link link;
     struct attach_room room;
     struct output output;
+    struct speech speech;
+    int64_t heard; /* on record */
     struct pulse pulse;
     bool pulse_is_dirty; /* it changed since it was recorded */
     struct box_side box;

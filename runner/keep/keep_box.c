@@ -97,13 +97,16 @@ static const struct mounts_ops keep_mounts_ops = {
 bool keep_box_start(struct keep *k, struct err *err)
 {
     AUTO_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    AUTO_FD int in = -1;
     AUTO_FD int out = -1;
     AUTO_FD int errout = -1;
     if (null < 0)
         return err_sys(err, errno, "cannot open /dev/null");
+    if (k->config.hears != SPEECH_NONE && !speech_open(&k->speech, &k->loop, k->config.hears, &in, err))
+        return false;
     if (!keep_pipes(k, &out, &errout, err))
         return false;
-    const int std_fds[3] = {null, out >= 0 ? out : null,
+    const int std_fds[3] = {in >= 0 ? in : null, out >= 0 ? out : null,
                             errout >= 0 ? errout
                             : out >= 0  ? out
                                         : null};
@@ -297,6 +300,8 @@ static void keep_on_started(struct keep *k, const struct box_msg *msg)
     if (msg->id != 0)
         return;
     k->state = KEEP_RUNNING;
+    if (!k->config.has_setup && k->config.task)
+        speech_begin(&k->speech, k->config.task);
     body = json_object();
     jx_set_int(body, "pid", k->id.pid);
     jx_set_int(body, "start_ticks", (int64_t)k->id.start_ticks);
@@ -314,6 +319,8 @@ static void keep_on_set_up(struct keep *k)
     struct err err = ERR_INIT;
     exec_gate_agent_next(&k->exec);
     keep_hold_later(k);
+    if (k->config.task)
+        speech_begin(&k->speech, k->config.task);
     if (!box_go(box_side_ctl(&k->box), &err))
         keep_fail(k, &err);
 }

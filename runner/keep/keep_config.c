@@ -46,7 +46,10 @@ static bool load_texts(struct keep_config *c, const json_t *j, struct err *err)
         return err_set(err, ERR_FORMAT, "keep.json has no good 'attempt'");
     c->output = xstrdup(jx_str(j, "output", "lines"));
     c->path = xstrdup(jx_str(j, "path", "/usr/local/bin:/usr/bin:/bin"));
-    return true;
+    const json_t *input = jx_obj(j, "input");
+    const char *task = jx_str(input, "task", NULL);
+    c->task = task ? xstrdup(task) : NULL;
+    return speech_form_parse(&c->hears, jx_str(input, "form", ""), err) || err_prefix(err, "keep.json");
 }
 
 /* An absent member is 0 and takes the fallback; a negative one or one above the bound is refused.
@@ -221,6 +224,7 @@ void keep_config_release(struct keep_config *c)
     free(c->home);
     free(c->path);
     free(c->output);
+    free(c->task);
     free(c->services);
     release_forms(&c->exec_calls);
     release_forms(&c->exec_helpers);

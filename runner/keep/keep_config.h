@@ -8,6 +8,7 @@
 #include "gate/exec.h"
 #include "gate/policy.h"
 #include "runner/base/buf.h"
+#include "runner/keep/speech.h"
 
 /* One loopback port of the host that the box may reach as its own. */
 struct keep_service {
@@ -28,6 +29,8 @@ struct keep_config {
     char *worktree, *home; /* as seen inside the box */
     char *path;            /* PATH of its programs */
     char *output;          /* "lines" or "claude": how a last line is found */
+    enum speech_form hears; /* how it is spoken to on its standard input */
+    char *task;             /* the first words there; NULL: it has its task by other ways */
     struct buf plan;
     char *plan_name; /* its file */
     bool has_no_canary; /* the agent has not shown that it runs no call that is denied, though it could have */

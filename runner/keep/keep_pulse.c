@@ -34,12 +34,27 @@ static void keep_on_pulse_pause(uv_timer_t *timer)
         keep_pulse_tell(k);
 }
 
+/* What the agent took up of what was said to it, and whether it waits for more that nobody will say. */
+static void keep_pulse_follow(struct keep *k)
+{
+    struct err err = ERR_INIT;
+    if (k->pulse.heard > k->heard) {
+        json_t *body = json_object();
+        jx_set_int(body, "message", k->pulse.heard);
+        if (records_add(&k->records, "heard", body, &err))
+            k->heard = k->pulse.heard;
+    }
+    if (k->pulse.is_idle)
+        speech_idle(&k->speech, k->pulse.heard);
+}
+
 void keep_pulse_line(void *arg, bool is_aside, const char *line, size_t len)
 {
     struct keep *k = arg;
     int64_t now_ms = clock_unix_ms();
     bool has_changed = is_aside ? pulse_error_line(&k->pulse, k->config.output, line, len, now_ms)
                                 : pulse_line(&k->pulse, k->config.output, line, len, now_ms);
+    keep_pulse_follow(k);
     if (!has_changed)
         return;
     k->pulse_is_dirty = true;

@@ -91,10 +91,14 @@ static void keep_press_enter(uv_timer_t *timer)
         records_note(&k->records, "what was said was not sent: the agent does not read its terminal");
 }
 
-/* Typed as a person would: interfaces take a return that comes at once with the text for a part of what is pasted. */
+/* To a headless agent on its standard input. In a terminal typed as a person would: interfaces take a return that comes at once with the text for a part of what is pasted. */
 static void keep_on_say(struct keep *k, const json_t *msg)
 {
     const char *text = jx_str(msg, "text", "");
+    if (k->config.hears != SPEECH_NONE) { /* what it does not take up, the server says again */
+        (void)!speech_say(&k->speech, jx_int(msg, "message", 0), text);
+        return;
+    }
     if (uv_is_active((const uv_handle_t *)&k->enter))
         keep_press_enter(&k->enter);
     if (!k->room.agent)

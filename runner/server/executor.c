@@ -13,43 +13,22 @@
 #include "runner/server/idle.h"
 #include "runner/server/link.h"
 #include "runner/server/merge.h"
-#include "runner/server/notify.h"
+#include "runner/server/news.h"
+#include "runner/server/say.h"
 #include "runner/server/sched.h"
 #include "runner/server/watch.h"
 #include "runner/store/store.h"
 
-/* Fewer than the pool has threads (server.c), so that a request's own work always finds one. */
+/* JOBS_MAX: fewer than the pool has threads (server.c), so that a request's own work always finds one. */
 enum { JOBS_MAX = 6, RETRY_MS = 500, BATCH = 256 };
 
 /* ---- states ---- */
-
-static void tell_calls(struct server *s, const struct attempt_row *row, const struct merge *m)
-{
-    struct live *live = live_find(s, row->id);
-    for (size_t i = 0; i < m->n_calls; i++) {
-        struct ledger_call call;
-        struct err err = ERR_INIT;
-        bool is_asked = m->calls[i].is_asked;
-        if (!is_asked && !events_has_audience(s, row->run))
-            continue;
-        if (!ledger_get(&call, s->db, m->calls[i].id, &err)) {
-            server_log("call c%lld: %s", (long long)m->calls[i].id, err.text);
-            continue;
-        }
-        events_call(s, &call);
-        if (is_asked && live)
-            link_tell_call(live, &call);
-        if (is_asked && call.state == CALL_PENDING)
-            notify_call(s, &call);
-        ledger_call_release(&call);
-    }
-}
 
 /* What follows from a row as it was just committed. */
 static void follow(struct server *s, const struct attempt_row *row, const struct merge *m)
 {
     struct live *live = live_find(s, row->id);
-    tell_calls(s, row, m);
+    news_tell(s, row, m);
     if (live && row->state == ATTEMPT_RUNNING)
         watch_open(live);
     else if (live)
@@ -57,6 +36,10 @@ static void follow(struct server *s, const struct attempt_row *row, const struct
     executor_carry_out(s, row->id, row->run, m->effects & ~(unsigned)ATTEMPT_DO_ORPHAN);
     if (m->has_broker)
         executor_want(live_get(s, row->id, row->run), JOB_BROKER);
+    if (m->has_started && live)
+        say_tell(live);
+    if (say_goes_on(s, row))
+        return; /* it was not the end: finish() lets it */
     events_attempt(s, row->id);
     if (row->state == ATTEMPT_DONE || row->state == ATTEMPT_QUEUED)
         events_run(s, row->run);
@@ -100,8 +83,7 @@ bool executor_post(bool *ret_moved, struct server *s, const char *id, enum attem
     return true;
 }
 
-/* One attempt of a batch, between its transaction and what follows. */
-struct batch_item {
+struct batch_item { /* one attempt of a batch, between its transaction and what follows */
     struct attempt_row row;
     struct merge m;
     bool moved;
@@ -193,7 +175,7 @@ static void orphan(struct server *s, const char *id)
     struct err err = ERR_INIT;
     if (db_begin(db, &err) && attempt_row_get(&row, db, id, &err) &&
         merge_orphans(&m, db, id, clock_unix_ms(), &err) && db_commit(db, &err))
-        tell_calls(s, &row, &m);
+        news_tell(s, &row, &m);
     else
         server_log("calls of attempt %s: %s", id, err.text);
 }
@@ -379,6 +361,8 @@ static void finish(struct job *job)
     unsigned harvests = 1U << JOB_HARVEST | 1U << JOB_HARVEST_END;
     if (1U << job->kind & harvests && !(live->wanted & harvests))
         gather_met(s, GATHER_HARVESTED, live->id);
+    if (job->kind == JOB_HARVEST_END)
+        (void)say_go_on(s, live->id);
     live->job = NULL;
     job_free(job);
     executor_kick(live);
@@ -436,8 +420,7 @@ static void start(struct live *live, enum job_kind kind)
                         .config = s->config,
                         .force = live->discard_by_force};
     bool is_filled = fill_job(job, s, &err);
-    /* What the store holds will not be another thing the next time. */
-    if (!is_filled && kind == JOB_PREPARE && (err.code == ERR_FORMAT || err.code == ERR_USAGE)) {
+    if (!is_filled && kind == JOB_PREPARE && (err.code == ERR_FORMAT || err.code == ERR_USAGE)) { /* it will be no other the next time */
         live->wanted &= ~(1U << kind);
         live->job = job;
         job->err = err;

@@ -13,6 +13,7 @@
 #include "runner/server/events.h"
 #include "runner/server/executor.h"
 #include "runner/server/renewal.h"
+#include "runner/server/say.h"
 #include "runner/wire/conn.h"
 
 enum {
@@ -180,6 +181,8 @@ static void on_welcome(struct link *link, const json_t *msg)
         server_log("attempt %s: %s", link->live->id, err.text);
     link_tell_policy(link->live);
     tell_waiting(link, msg);
+    if (strcmp(jx_str(msg, "state", ""), "running") == 0)
+        say_tell(link->live);
     if (link->wants_stop)
         link_stop(link->live);
     if (link->wants_quit)
@@ -443,11 +446,12 @@ void link_tell_token(struct live *live, const json_t *answer)
     tell(live->link, msg);
 }
 
-bool link_say(struct live *live, const char *text, struct err *err)
+bool link_say(struct live *live, int64_t message, const char *text, struct err *err)
 {
     if (!live->link || !live->link->is_welcome)
         return err_set(err, ERR_CONFLICT, "attempt %s has no keeper to speak to now", live->id);
-    tell(live->link, json_pack("{s:s, s:o}", "t", "say", "text", jx_bytes(text, strlen(text))));
+    tell(live->link, json_pack("{s:s, s:I, s:o}", "t", "say", "message", (json_int_t)message, "text",
+                               jx_bytes(text, strlen(text))));
     return true;
 }
 

@@ -28,7 +28,7 @@ void link_tell_policy(struct live *live);
 /* Tell the keeper what came of its question for a token (borrowed). */
 void link_tell_token(struct live *live, const json_t *answer);
 /* ERR_CONFLICT when there is no stream. */
-bool link_say(struct live *live, const char *text, struct err *err) WARN_UNUSED;
+bool link_say(struct live *live, int64_t message, const char *text, struct err *err) WARN_UNUSED;
 /* The epoch that the keeper acknowledged; INT64_MAX for one that runs no agent any more. */
 int64_t link_epoch(const struct link *link);
 /* The server ends: drop the stream, the keeper goes on. */

@@ -6,6 +6,7 @@
 #include "gate/broker.h"
 #include "runner/base/mem.h"
 #include "runner/store/broker_row.h"
+#include "runner/store/message_row.h"
 
 void merge_release(struct merge *m)
 {
@@ -164,6 +165,7 @@ static bool on_started(const struct arrival *a, struct err *err)
 {
     (void)err;
     attempt_row_begin_pulse(a->row);
+    a->m->has_started = true;
     apply(a, ATTEMPT_EV_STARTED);
     return true;
 }
@@ -226,6 +228,11 @@ static bool on_pulse(const struct arrival *a, struct err *err)
     return true;
 }
 
+static bool on_heard(const struct arrival *a, struct err *err)
+{
+    return message_row_set_heard(a->db, a->row->id, jx_int(a->record, "message", 0), a->at_ms, err);
+}
+
 /* Why a keeper ended an attempt by itself, for people. NULL: it did not. */
 static const char *limit_sentence(const char *cause)
 {
@@ -268,6 +275,7 @@ static const struct kind {
     {"orphaned", on_orphaned}, {"exited", on_exited},     {"note", on_note},
     {"net", on_told},          {"execs", on_told},        {"overdue", on_overdue},
     {"mount", on_mount},       {"pulse", on_pulse},
+    {"heard", on_heard},
 };
 
 bool merge_record(struct merge *m, struct db *db, struct attempt_row *row, const json_t *record,

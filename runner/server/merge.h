@@ -21,6 +21,7 @@ struct merge {
     size_t n_calls;
     unsigned effects; /* of enum attempt_effect */
     bool has_broker;  /* a call is due that a broker carries out */
+    bool has_started; /* its agent: it can be spoken to */
     json_t *news;     /* of the pulse, for the person; NULL: none */
 };
 #define MERGE_INIT \

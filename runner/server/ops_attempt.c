@@ -15,6 +15,7 @@
 #include "runner/server/gather.h"
 #include "runner/server/link.h"
 #include "runner/server/ops.h"
+#include "runner/server/say.h"
 #include "runner/server/settings.h"
 #include "runner/server/view.h"
 #include "runner/store/store.h"
@@ -126,11 +127,12 @@ static bool check_canary(struct server *s, const struct attempt_spec *spec, stru
 }
 
 static bool save_resumed_spec(struct server *s, const char *id, const json_t *body,
-                              const char *message, struct err *err)
+                              const char *text, struct err *err)
 {
+    AUTO_FREE char *message = NULL;
     AUTO_STRV struct strv today = STRV_INIT;
     struct attempt_spec spec;
-    if (!attempt_row_spec(&spec, s->db, id, err))
+    if (!say_collect(&message, s, id, text, err) || !attempt_row_spec(&spec, s->db, id, err))
         return false;
     spec.resume = true;
     attempt_row_set(&spec.message, message);
@@ -165,7 +167,7 @@ bool attempt_resume(struct request *r, const char *id, const char *message, stru
     if (live && (live->job || live->wanted))
         return err_set(err, ERR_CONFLICT, "something else is being done with attempt %s; try again",
                        id);
-    return save_resumed_spec(s, id, r->body, message, err) &&
+    return save_resumed_spec(s, id, r->body, message, err) && say_taken(s, id, err) &&
            executor_post(NULL, s, id, ATTEMPT_EV_RESUME, NULL, NULL, err);
 }
 
@@ -191,23 +193,6 @@ bool request_attempt(struct strv *ret, struct request *r, struct err *err)
         return false;
     return ret->n == 1 ||
            err_set(err, ERR_USAGE, "'%s' means %zu attempts; name one", word, ret->n);
-}
-
-void op_attempt_say(struct request *r)
-{
-    struct err err = ERR_INIT;
-    AUTO_STRV struct strv ids = STRV_INIT;
-    const char *text = jx_str(r->body, "text", "");
-    bool ok = request_attempt(&ids, r, &err);
-    struct live *live = ok ? live_find(r->server, ids.v[0]) : NULL;
-    if (ok && (!text[0] || strlen(text) > LIMIT_PROMPT_BYTES))
-        ok = err_set(&err, ERR_USAGE, "what is said has 1 to %d bytes", LIMIT_PROMPT_BYTES);
-    else if (ok && !live)
-        ok = err_set(&err, ERR_CONFLICT, "attempt %s does not run", ids.v[0]);
-    if (ok && link_say(live, text, &err))
-        request_answer(r, NULL);
-    else
-        request_fail(r, &err);
 }
 
 /* Only what has a worktree can be harvested; an attempt that has ended is harvested with what it

@@ -7,9 +7,8 @@
 #include "runner/base/clock.h"
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
-#include "runner/server/link.h"
 #include "runner/server/ops.h"
-#include "runner/server/settings.h"
+#include "runner/server/say.h"
 #include "runner/store/attempt_row.h"
 #include "runner/store/comment_row.h"
 
@@ -61,37 +60,6 @@ void op_comment_rm(struct request *r)
         request_fail(r, &err);
 }
 
-/* To an agent whose terminal is read: as one paste, so that its lines are one message. */
-static bool say(struct server *s, const char *id, const char *message, struct err *err)
-{
-    struct live *live = live_find(s, id);
-    AUTO_FREE char *paste = xasprintf("\033[200~%s\033[201~", message);
-    if (!live)
-        return err_set(err, ERR_CONFLICT, "attempt %s has no keeper to speak to now", id);
-    return link_say(live, paste, err);
-}
-
-/* One that has ended goes on with the message; *ret_how tells which way it was. */
-static bool deliver(struct request *r, const char *id, const char *message, const char **ret_how,
-                    struct err *err)
-{
-    AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
-    if (!attempt_row_get(&row, r->server->db, id, err))
-        return false;
-    if (row.state == ATTEMPT_DONE) {
-        *ret_how = "resumed";
-        return settings_refresh(r->server, err) && attempt_resume(r, id, message, err);
-    }
-    *ret_how = "said";
-    if (row.state != ATTEMPT_RUNNING || !row.interactive)
-        return err_set(
-            err, ERR_CONFLICT,
-            "attempt %s is %s and reads no messages; they are kept: send them when it has "
-            "ended (headgate comment %s --send)",
-            id, attempt_state_name(row.state), id);
-    return say(r->server, id, message, err);
-}
-
 void op_comment_send(struct request *r)
 {
     struct server *s = r->server;
@@ -108,7 +76,7 @@ void op_comment_send(struct request *r)
     ok = ok && attempt_row_get(&row, s->db, ids.v[0], &err);
     if (ok) {
         comment_message(&message, waiting, row.tip ? row.tip : row.base);
-        ok = deliver(r, ids.v[0], message.ptr, &how, &err) &&
+        ok = say_deliver(&how, r, ids.v[0], message.ptr, &err) &&
              comment_row_set_sent(s->db, ids.v[0], clock_unix_ms(), &err);
     }
     if (ok)

@@ -1,3 +1,4 @@
+#include "runner/server/say.h"
 #include "runner/server/recover.h"
 
 #include <dirent.h>
@@ -68,5 +69,5 @@ static bool send_home(struct server *s, struct err *err)
 bool recover_all(struct server *s, struct err *err)
 {
     sched_kick(s);
-    return resume_open(s, err) && broker_recover(s, err) && send_home(s, err);
+    return resume_open(s, err) && broker_recover(s, err) && send_home(s, err) && say_recover(s, err);
 }

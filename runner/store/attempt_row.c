@@ -6,6 +6,7 @@
 #include "runner/agents/pulse.h"
 #include "runner/base/mem.h"
 #include "runner/store/comment_row.h"
+#include "runner/store/message_row.h"
 
 void attempt_row_release(struct attempt_row *row)
 {
@@ -297,7 +298,7 @@ bool attempt_row_remove(struct db *db, const char *id, struct err *err)
     if (!db_stmt(&s, db, "DELETE FROM attempt WHERE id = ?", err))
         return false;
     db_bind_text(s, 1, id);
-    return db_run(s, err) && comment_row_remove_all(db, id, err);
+    return db_run(s, err) && comment_row_remove_all(db, id, err) && message_row_remove_all(db, id, err);
 }
 
 /* Put back what spec_text left out. */

@@ -135,10 +135,15 @@ static int drop_control(int report_fd)
 }
 
 /* In the child: every layer is inherited already; only session, streams and signals are its own. */
-static _Noreturn void become(const struct program *p, int tty_fd, int report_fd)
+static _Noreturn void become(const struct program *p, bool is_deaf, int tty_fd, int report_fd)
 {
     sigset_t none;
     setsid();
+    if (tty_fd < 0 && is_deaf) {
+        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (null < 0 || dup2(null, STDIN_FILENO) < 0)
+            fail(report_fd, EXEC_TERMINAL, errno);
+    }
     if (tty_fd >= 0) {
         if (ioctl(tty_fd, TIOCSCTTY, 0) != 0)
             fail(report_fd, EXEC_TERMINAL, errno);
@@ -173,7 +178,7 @@ bool job_start(struct job *ret, int id, const struct job_source *source, int tty
     };
     pid_t pid = fork();
     if (pid == 0)
-        become(&program, tty_fd, ends[1]);
+        become(&program, source->base != NULL, tty_fd, ends[1]);
     int why = errno;
     close(ends[1]);
     if (pid < 0) {

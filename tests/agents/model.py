@@ -60,7 +60,7 @@ def reply_for(protocol, body, raw, key):
             FAILED[name, turn] = given + 1
             step = {"failure": step["fail"][given]}
         LOG.write(json.dumps({"conversation": name, "turn": turn, "results": results, "reply": step,
-                              "model": body.get("model"), "key": key, "users": [u[:300] for u in users[:4]],
+                              "model": body.get("model"), "key": key, "users": [u[:300] for u in users],
                               "tools": tools}) + "\n")
     return step
 

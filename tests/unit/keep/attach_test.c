@@ -146,6 +146,54 @@ static void saying_to_a_headless_agent_is_noted(void **state)
     world_done(&w);
 }
 
+static void a_headless_agent_hears_what_is_said_once(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, "read x; read y; printf '<%s>\\n<%s>\\n' \"$x\" \"$y\"");
+    jx_set(w.config, "input", json_pack("{s:s}", "form", "lines"));
+    world_start(&w);
+    for (int i = 0; i < 2; i++)
+        world_send(&w, json_pack("{s:s s:i s:s}", "t", "say", "message", 3, "text", "two\nlines"));
+    world_send(&w, json_pack("{s:s s:i s:s}", "t", "say", "message", 7, "text", "more"));
+    world_expect_exit(&w, 0, "exit");
+    world_expect_in_log(&w, "<{\"id\":3,\"text\":\"twonlines\"}>\n<{\"id\":7,\"text\":\"more\"}>");
+    world_done(&w);
+}
+
+static void one_with_a_stream_is_given_its_task_and_then_the_end(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, "read -r x; printf '<%s>\\n' \"$x\"; echo '{\"type\":\"result\"}'; cat; echo over");
+    jx_set(w.config, "input", json_pack("{s:s s:s}", "form", "claude", "task", "Do it"));
+    jx_set_str(w.config, "output", "claude");
+    world_start(&w);
+    world_expect_exit(&w, 0, "exit");
+    world_expect_in_log(&w, "\"content\":\"Do it\"");
+    world_expect_in_log(&w, "over");
+    world_done(&w);
+}
+
+/* The set-up must not read what is the agent's. */
+static void a_set_up_command_hears_nothing(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, "read -r x; echo \"agent <$x>\"");
+    jx_set(w.config, "input", json_pack("{s:s}", "form", "lines"));
+    jx_set_bool(w.config, "setup", true);
+    strv_push(&w.spec.setup, "/bin/sh");
+    strv_push(&w.spec.setup, "-c");
+    strv_push(&w.spec.setup, "read -r x; echo \"set-up <$x>\"");
+    world_start(&w);
+    world_send(&w, json_pack("{s:s s:i s:s}", "t", "say", "message", 1, "text", "hello"));
+    world_expect_exit(&w, 0, "exit");
+    world_expect_in_log(&w, "set-up <>");
+    world_expect_in_log(&w, "agent <{\"id\":1,\"text\":\"hello\"}>");
+    world_done(&w);
+}
+
 static void stop_ends_an_interactive_shell_within_its_grace(void **state)
 {
     (void)state;
@@ -309,6 +357,9 @@ int main(void)
         world_test(a_client_types_resizes_and_sees_the_end),
         world_test(say_types_a_line),
         world_test(saying_to_a_headless_agent_is_noted),
+        world_test(a_headless_agent_hears_what_is_said_once),
+        world_test(one_with_a_stream_is_given_its_task_and_then_the_end),
+        world_test(a_set_up_command_hears_nothing),
         world_test(stop_ends_an_interactive_shell_within_its_grace),
         world_test(a_joined_process_has_a_terminal_of_its_own),
         world_test(a_joined_process_ends_with_its_client),
