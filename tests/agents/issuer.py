@@ -3,8 +3,8 @@
 
     issuer.py CERTIFICATE KEY LOG.jsonl FORM LIFETIME MODEL_PORT
 
-FORM is `claude` or `codex`; LIFETIME the seconds that an access token is said to live. Prints `port N` once it listens. The login
-starts with the tokens that GET /test/login prints as the file that the program keeps.
+FORM is `claude` or `codex`; LIFETIME the seconds that an access token is said to live. Prints `port N plain M` once it listens; M is the same in the
+clear, for programs that want a chain of certificates. The login starts with the tokens that GET /test/login prints as the file that the program keeps.
 
 As with the real ones, a refresh token is good once. One that comes again is a `reuse`, and ends the login: nothing is valid from
 then on. A request to the model must bear an access token that is valid; it then goes on to the server at MODEL_PORT.
@@ -44,6 +44,12 @@ def encode(claims):
     return base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
 
 
+def identity(number):
+    claims = {"email": "person@example.com", "https://api.openai.com/auth": {
+        "chatgpt_plan_type": "pro", "chatgpt_account_id": "acc-test", "chatgpt_user_id": "user-test"}}
+    return "%s.%s.id-secret-%d" % (encode({"alg": "none"}), encode(claims), number)
+
+
 class Login:
     """What is valid now. Tokens of a login are numbered; only the newest refresh token is good."""
     number = 0
@@ -58,7 +64,8 @@ class Login:
         end = time.time() + LIFETIME
         access = "at-secret-%d-0123456789" % self.number
         if FORM == "codex":
-            access = "%s.%s.%s" % (encode({"alg": "none"}), encode({"exp": int(end), "n": self.number}), access)
+            access = "%s.%s.%s" % (encode({"alg": "none"}), encode({"exp": int(end), "n": self.number, "https://api.openai.com/auth": {
+                "chatgpt_plan_type": "pro", "chatgpt_account_id": "acc-test", "chatgpt_user_id": "user-test"}}), access)
         self.refresh = "rt-secret-%d-0123456789" % self.number
         self.access[access] = end
         return access, self.refresh
@@ -74,7 +81,7 @@ class Login:
         self.spent.add(token)
         access, refresh = self.issue()
         answer = {"access_token": access, "refresh_token": refresh, "token_type": "Bearer"}
-        answer.update({"id_token": "id-secret-%d" % self.number} if FORM == "codex" else
+        answer.update({"id_token": identity(self.number)} if FORM == "codex" else
                       {"expires_in": LIFETIME, "scope": "user:inference user:profile"})
         return 200, answer, "renew"
 
@@ -82,7 +89,7 @@ class Login:
         access, refresh = self.issue()
         if FORM == "codex":
             return {"auth_mode": "chatgpt", "OPENAI_API_KEY": None,
-                    "tokens": {"id_token": "id-secret-0", "access_token": access, "refresh_token": refresh,
+                    "tokens": {"id_token": identity(0), "access_token": access, "refresh_token": refresh,
                                "account_id": "acc-test"}, "last_refresh": "2026-11-20T10:00:00Z", "kept": [1]}
         return {"claudeAiOauth": {"accessToken": access, "refreshToken": refresh,
                                   "expiresAt": int(self.access[access] * 1000), "scopes": ["user:inference", "user:profile"],
@@ -168,10 +175,15 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
+    def handle_error(self, *_):
+        pass # agents break connections off
+
 
 CONTEXT = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 CONTEXT.load_cert_chain(CERTIFICATE, KEY)
+plain = Server(("127.0.0.1", 0), Handler)
+threading.Thread(target=plain.serve_forever, daemon=True).start()
 server = Server(("127.0.0.1", 0), Handler)
 server.socket = CONTEXT.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-print("port", server.server_address[1], flush=True)
+print("port", server.server_address[1], "plain", plain.server_address[1], flush=True)
 server.serve_forever()
