@@ -67,6 +67,16 @@ check_entered() { # ENGINE: enter shows the files where an agent runs
     headgate discard --force "$run" >/dev/null
 }
 
+# A box makes no subvolume (one that is read-only and closed would stay for ever); outside the same command does.
+check_subvolumes() { # FOLDER: where the state is
+    check 'control: a subvolume outside' btrfs subvolume create "$1/own"
+    rm -rf "$1/own"
+    check_status 1 'a subvolume in a box' headgate run --engine btrfs --ladder auto -- btrfs subvolume create own
+    headgate logs "$(last_run).1" >"$WORLD/log"
+    check_has 'is not permitted' 'not permitted' "$WORLD/log"
+    headgate discard --force "$(last_run)" >/dev/null
+}
+
 mkfifo "$WORLD/typed" # a keyboard at which nobody sits
 exec 8<>"$WORLD/typed"
 for pair in $(engines_here); do
@@ -76,6 +86,7 @@ for pair in $(engines_here); do
     check_has "$engine: works here, and doctor says so" "^  $engine: (taken|works)" "$OUT"
     check_engine "$engine"
     check_entered "$engine"
+    [ "$engine" != btrfs ] || check_subvolumes "$XDG_STATE_HOME"
     check_status 0 "$engine: clean again" headgate clean
 done
 

@@ -5,7 +5,9 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <linux/audit.h>
+#include <linux/btrfs.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <string.h>
@@ -164,13 +166,21 @@ static void arguments_decide(void **state)
                      SECCOMP_RET_ALLOW);
     assert_int_equal(answer(SYS_clone3, 0, 0, 0), FAILS_WITH(ENOSYS));
     assert_int_equal(answer(SYS_unshare, CLONE_FILES | CLONE_FS, 0, 0), SECCOMP_RET_ALLOW);
-    static const uint64_t refused[] = {TIOCSTI, TIOCLINUX, TIOCSETD};
+    static const uint64_t refused[] = {TIOCSTI,
+                                       TIOCLINUX,
+                                       TIOCSETD,
+                                       BTRFS_IOC_SNAP_CREATE,
+                                       BTRFS_IOC_SUBVOL_CREATE,
+                                       BTRFS_IOC_SNAP_CREATE_V2,
+                                       BTRFS_IOC_SUBVOL_CREATE_V2,
+                                       BTRFS_IOC_SUBVOL_SETFLAGS};
     for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
         assert_int_equal(answer(SYS_ioctl, 0, refused[i], 0), FAILS_WITH(EPERM));
         assert_int_equal(answer(SYS_ioctl, 0, refused[i] | high, 0), FAILS_WITH(EPERM));
     }
     assert_int_equal(answer(SYS_ioctl, 0, TCGETS, 0), SECCOMP_RET_ALLOW);
     assert_int_equal(answer(SYS_ioctl, 0, FIONREAD, 0), SECCOMP_RET_ALLOW);
+    assert_int_equal(answer(SYS_ioctl, 0, FICLONE, 0), SECCOMP_RET_ALLOW);
     assert_int_equal(answer(SYS_ptrace, 0, 0, 0), SECCOMP_RET_ALLOW);
     assert_int_equal(answer(SYS_ptrace, 16, 0, 0), FAILS_WITH(EPERM));
     assert_int_equal(answer(SYS_ptrace, 0x4206, 0, 0), FAILS_WITH(EPERM));
