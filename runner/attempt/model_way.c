@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "runner/agents/agent.h"
 #include "runner/base/mem.h"
@@ -122,6 +123,26 @@ static bool has_key(const struct provider *p, const struct strv *env)
     return false;
 }
 
+/* What no header can carry would only be found out when the agent asks. */
+static bool check_keys(const struct provider *p, const struct strv *env, struct err *err)
+{
+    for (size_t i = 0; p->keys[i].variable; i++) {
+        const char *value = strv_env_get(env, p->keys[i].variable);
+        for (; value && *value; value++)
+            if (*value < ' ' || *value > '~')
+                return err_set(err, ERR_USAGE,
+                               "the value of %s is no key: it holds a line break or another character that no header can carry "
+                               "(a keyCommand prints the key alone)",
+                               p->keys[i].variable);
+    }
+    return true;
+}
+
+static bool is_in_the_clear(const char *url)
+{
+    return strncasecmp(url, "http://", strlen("http://")) == 0;
+}
+
 /* Exchange p's keys in env for placeholders, and say in which headers those are looked for. */
 static json_t *take_keys(json_t *keys, struct strv *env, const struct provider *p)
 {
@@ -198,6 +219,8 @@ static bool take(struct model_ways *ways, json_t *keys, struct strv *env, const 
         return true;
     const char *url = url_of(p, env);
     struct model_way *had = way_to(ways, p);
+    if (!check_keys(p, env, err))
+        return false;
     if (had && is_own_address(had, url)) { /* an agent that goes on: its environment was treated before */
         json_decref(had->keys);
         had->keys = take_keys(keys, env, p);
@@ -205,8 +228,13 @@ static bool take(struct model_ways *ways, json_t *keys, struct strv *env, const 
     }
     if (had)
         drop(ways, had);
+    if (is_in_the_clear(url))
+        return true; /* somebody's own server: a service of this host, mostly */
     if (!url_split_https(&way.host, &way.port, &path, url))
-        return true; /* somebody's own server, in the clear: a service of this host, mostly */
+        return err_set(err, ERR_USAGE,
+                       "%s names no server that a key can be shown to from outside of the box: it takes https://HOST[:PORT][/PATH], "
+                       "without a user and without an address in brackets",
+                       p->url_env);
     if (ways->n == PROVIDERS_MAX) {
         release(&way);
         return err_set(err, ERR_LIMIT, "an agent has keys of %d providers at most", PROVIDERS_MAX);
@@ -320,22 +348,15 @@ static void add_line(struct buf *out, const struct provider *p, const struct str
             buf_addf(out, "%s%s", n++ ? ", " : "", p->keys[i].variable);
     }
     bool is_https = url_split_https(&way.host, &way.port, &path, url_of(p, env));
-    if (is_relay)
+    if (is_relay && is_https)
         buf_addf(out, " stays outside of the box; a relay shows it to %s alone", way.host);
-    else if (is_https)
-        buf_addf(out, " is passed into the box (agent.%s.key is 'inside')", agent->name);
+    else if (is_relay)
+        buf_addf(out, " cannot be kept outside: %s is not https://HOST[:PORT][/PATH]", p->url_env);
+    else if (is_in_the_clear(url_of(p, env)))
+        buf_addf(out, " is passed into the box (%s is in the clear)", p->url_env);
     else
-        buf_addf(out, " is passed into the box (%s does not begin with https://)", p->url_env);
+        buf_addf(out, " is passed into the box (agent.%s.key is 'inside')", agent->name);
     release(&way);
-}
-
-static bool is_reached_by_tls(const struct provider *p, const struct strv *env)
-{
-    struct model_way way = {0};
-    const char *path;
-    bool ok = url_split_https(&way.host, &way.port, &path, url_of(p, env));
-    release(&way);
-    return ok;
 }
 
 static void add_none(struct buf *out, const struct provider *all, size_t n, const struct agent *agent)
@@ -367,7 +388,7 @@ bool model_ways_describe(enum key_keeping *ret, struct buf *out, const struct st
     for (size_t i = 0; i < n; i++) {
         if (!has_key(&all[i], env))
             continue;
-        bool is_relay = !inside && is_reached_by_tls(&all[i], env);
+        bool is_relay = !inside && !is_in_the_clear(url_of(&all[i], env));
         *ret = !is_relay ? KEY_PASSED : *ret == KEY_NONE ? KEY_RELAY : *ret;
         add_line(out, &all[i], env, agent, is_relay);
     }

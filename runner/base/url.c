@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "runner/base/mem.h"
 
@@ -11,7 +12,7 @@ enum { HTTPS_PORT = 443 };
 
 bool url_split_https(char **ret_host, uint16_t *ret_port, const char **ret_path, const char *url)
 {
-    if (strncmp(url, SCHEME, strlen(SCHEME)) != 0)
+    if (strncasecmp(url, SCHEME, strlen(SCHEME)) != 0)
         return false;
     url += strlen(SCHEME);
     size_t len = strcspn(url, "/?#");

@@ -66,9 +66,16 @@ git config --file "$settings" agent.mine.key inside
 check_equal 'and that it is passed in' 'passed in' "$(headgate agent ls --json | jq -r '.[] | select(.name == "mine") | .key')"
 headgate run --agent mine --service "$tls_port" 'go' >"$WORLD/out" 2>&1 || :
 check_has 'control: then its host is opened' "lists localhost:$tls_port" "$WORLD/out"
+git config --file "$settings" --unset agent.mine.key
+for url in https://user:word@localhost/v1 'https://[::1]/v1' ftp://localhost localhost https://localhost:99999; do
+    check_status 2 "a server that is no such: $url" env MY_URL="$url" headgate run --agent mine go
+done
+check_has 'says which variable' 'MY_URL names no server' "$OUT"
+check_status 2 'a key of two lines' env MY_KEY="$(printf 'real-0123456789\ntwo')" headgate run --agent mine go
+check_has 'says which variable holds it' 'the value of MY_KEY is no key' "$OUT"
+check_lacks 'and not the key' 'real-0123456789' "$OUT"
 unset MY_KEY
 check_equal 'and that there is none' none "$(headgate agent ls --json | jq -r '.[] | select(.name == "mine") | .key')"
 git config --file "$settings" agent.mine.keyCommand 'echo real-0123456789-asked'
-git config --file "$settings" --unset agent.mine.key
 check_equal 'a command counts' relay "$(headgate agent ls --json | jq -r '.[] | select(.name == "mine") | .key')"
 exit $FAILED
