@@ -51,6 +51,8 @@ struct agent {
     /* Files and folders of a project in which it would look for settings, and for programs to run as itself: covered in the
      * box, in each folder from the repository's top to where it starts; NULL: nothing that counts. */
     const char *const *project_settings;
+    bool needs_guard; /* in its own terminal nothing but its hook asks, and it runs a call whose hook was killed: the keeper
+                       * watches how its hooks end (runner/keep/hook_guard.h) */
     bool greets; /* its hook shakes hands with the gate before it asks its model: until then it reaches nobody */
     const char *stub_model; /* the model that its canary names; NULL: the person's, or its own choice */
     const struct provider *const *providers; /* of its model, NULL-terminated; NULL: none, or the configuration says (provider.h) */

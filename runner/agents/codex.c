@@ -122,6 +122,20 @@ static void add_settings(struct box_spec *spec, const struct agent_start *start)
     add_provider(spec, start);
 }
 
+/* Its hooks may run in a login shell, and nothing that an agent can write runs before them there. */
+static bool cover_start_up(struct box_spec *spec, const struct agent_start *start, struct err *err)
+{
+    static const char *const names[] = {".profile", ".bash_profile", ".bash_login"};
+    AUTO_FREE char *empty = fs_join(start->dir, "codex-profile");
+    if (!fs_write_plain(AT_FDCWD, empty, "", 0, 0644, err))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        AUTO_FREE char *inside = fs_join(start->home_inside, names[i]);
+        box_spec_bind(spec, empty, inside, 0);
+    }
+    return true;
+}
+
 static void add_interactive(struct box_spec *spec, const struct agent_start *start, const char *program)
 {
     strv_push(&spec->argv, program);
@@ -217,6 +231,8 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
     }
     if (!start->interactive)
         return add_headless(spec, start, program, err);
+    if (!cover_start_up(spec, start, err))
+        return false;
     add_interactive(spec, start, program);
     return true;
 }
@@ -259,8 +275,8 @@ const struct agent agent_codex = {
     .gated = "Headless: headgate-drive is the client of its app-server, without whose yes no command and no patch "
              "runs; a managed hook carries your words to the model. Nothing begins unless that hook is in force. "
              "Subagents are told by id.",
-    .gaps = "With -i the hook stands alone, and Codex runs a call whose hook is killed from inside the box "
-             "(--exec match asks then). view_image, spawn_agent and plans are asked by the hook alone.",
+    .gaps = "With -i the hook stands alone, and Codex runs a call whose hook is killed: the keeper sees how each hook ends "
+            "and stops the attempt first. view_image, spawn_agent and plans are asked by the hook alone.",
     .output = "codex",
     .hears = "lines",
     .needs_env = credentials,
@@ -270,6 +286,7 @@ const struct agent agent_codex = {
     .exec_helpers = helpers,
     .exec_selves = selves,
     .project_settings = project_settings,
+    .needs_guard = true,
     .greets = true,
     .prepare = prepare,
 };

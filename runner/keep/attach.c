@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "runner/base/b64.h"
+#include "runner/base/clock.h"
 #include "runner/base/jx.h"
 #include "runner/base/mem.h"
 
@@ -144,6 +145,18 @@ void attach_leave(struct attach *client)
     free(client);
 }
 
+/* ^C, ^D, or an escape that begins no key's sequence. */
+static bool attach_interrupts(const struct buf *typed)
+{
+    enum { CTRL_C = 3, CTRL_D = 4, ESCAPE = 27 };
+    for (size_t i = 0; i < typed->len; i++) {
+        char c = typed->ptr[i], next = i + 1 < typed->len ? typed->ptr[i + 1] : '\0';
+        if (c == CTRL_C || c == CTRL_D || (c == ESCAPE && next != '[' && next != 'O'))
+            return true;
+    }
+    return false;
+}
+
 static void attach_on_data(struct attach *client, const json_t *msg)
 {
     AUTO_BUF struct buf bytes = BUF_INIT;
@@ -153,6 +166,8 @@ static void attach_on_data(struct attach *client, const json_t *msg)
         conn_close(client->conn);
         return;
     }
+    if (!client->joined_id && attach_interrupts(&bytes))
+        client->room->interrupted_ms = clock_mono_ms();
     if (client->joined_id)
         attach_type(client->stream, &client->early, &bytes);
     else

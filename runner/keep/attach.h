@@ -40,6 +40,7 @@ struct attach_room {
     struct buf early;     /* typed before the terminal was there */
     uint16_t cols, rows;  /* what the agent's terminal should have; 0: not told */
     struct ring ring;
+    int64_t interrupted_ms; /* when somebody last typed what interrupts the agent (escape, ^C, ^D); monotonic, 0: never */
     bool has_exited;
     int exit_status;
     struct attach **clients;

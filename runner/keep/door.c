@@ -238,6 +238,8 @@ static void door_on_closed(struct conn *conn, const struct err *err, void *arg)
     if (c->is_waiting) {
         d->n_waiting--;
         door_orphan(c);
+        if (d->lost)
+            d->lost(d->lost_arg);
         door_set_deadline(d);
     }
     for (size_t i = 0; i < d->n_calls; i++) {

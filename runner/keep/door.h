@@ -36,6 +36,9 @@ struct door {
     /* Told of each allowed call before its caller is; NULL: nobody. */
     void (*allowed)(void *arg, int64_t number, const struct call_request *call);
     void *allowed_arg;
+    /* Told when a hook went away while its call waited; NULL: nobody. */
+    void (*lost)(void *arg);
+    void *lost_arg;
     /* Told when a hook shakes hands; NULL: nobody. */
     void (*greeted)(void *arg);
     void *greeted_arg;

@@ -288,6 +288,8 @@ static void retry(struct exec_gate *g)
 void exec_gate_event(struct exec_gate *g, pid_t pid, int status)
 {
     AUTO_EXEC_IMAGE struct exec_image image = EXEC_IMAGE_INIT;
+    if (hook_guard_event(&g->guard, pid, status))
+        return;
     switch (exec_trace_event(&g->trace, pid, status, &image)) {
     case EXEC_BEGAN:
         g->has_begun = true;
@@ -296,7 +298,8 @@ void exec_gate_event(struct exec_gate *g, pid_t pid, int status)
         else if (exec_gate_looks_at_origin(g))
             exec_family_begun(&g->family, pid, image.call);
         log_program(g, &image, pid, true);
-        exec_trace_let_begin(pid);
+        if (!hook_guard_take(&g->guard, pid))
+            exec_trace_let_begin(pid);
         break;
     case EXEC_RACED:
         on_raced(g, &image);
@@ -345,6 +348,7 @@ void exec_gate_release(struct exec_gate *g)
     auto_fd_(&g->listener_fd);
     auto_fd_(&g->root_fd);
     exec_trace_release(&g->trace);
+    hook_guard_release(&g->guard);
     exec_family_release(&g->family);
     exec_calls_release(&g->calls);
     exec_pins_release(&g->pins);

@@ -22,6 +22,7 @@
 #include "runner/keep/exec_pins.h"
 #include "runner/keep/exec_trace.h"
 #include "runner/keep/exec_wait.h"
+#include "runner/keep/hook_guard.h"
 #include "sandbox/box.h"
 
 /* Decided, and waiting for another exec of its process to be over. */
@@ -50,6 +51,7 @@ struct exec_gate {
     struct exec_pins pins;
     struct exec_heads heads;
     struct exec_trace trace;
+    struct hook_guard guard; /* its words and who is told: the owner's to set */
     struct exec_put_off *put_off;
     size_t n_put_off;
     struct exec_log log;

@@ -6,17 +6,21 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
+#include "runner/base/clock.h"
 #include "runner/base/fs.h"
 #include "runner/base/jx.h"
 #include "runner/base/mem.h"
 #include "runner/keep/exec_who.h"
 #include "runner/keep/net_peer.h"
+#include "runner/keep/procfs.h"
 
 enum {
     KEEP_RETRY_MS = 1000,
     KEEP_FAREWELL_MS = 1000, /* for what is queued to slow clients */
     KEEP_START_MS = 120 * 1000,
     KEEP_FAILED_STATUS = 125,
+    KEEP_INTERRUPT_MS = 3000, /* from a key to what the agent gives up for it */
+    KEEP_DEPTH_MAX = 64,
 };
 
 static void keep_over(struct keep *k);
@@ -248,6 +252,47 @@ static void keep_on_allowed(void *arg, int64_t number, const struct call_request
     exec_calls_approved(&k->exec.calls, number, call);
 }
 
+/* A person at its terminal interrupts it, or it is being ended: it gives its calls up by itself. */
+static bool keep_is_given_up(const struct keep *k)
+{
+    return k->stop.cause != STOP_NONE || k->has_status || k->error.code != ERR_NONE ||
+           (k->room.interrupted_ms && clock_mono_ms() - k->room.interrupted_ms < KEEP_INTERRUPT_MS);
+}
+
+/* All above it but pid 1: the agent cannot learn how its hook ended. */
+static void keep_kill_above(const struct keep *k, pid_t pid)
+{
+    struct procfs_stat stat;
+    for (int i = 0; i < KEEP_DEPTH_MAX && procfs_stat_of(&stat, pid) && stat.parent > 1; i++) {
+        pid = stat.parent;
+        if (pid == k->box.child.pid)
+            return;
+        kill(pid, SIGKILL);
+    }
+}
+
+static void keep_on_hook_lost(void *arg, pid_t pid, const char *how)
+{
+    struct keep *k = arg;
+    if (keep_is_given_up(k))
+        return;
+    if (pid)
+        keep_kill_above(k, pid);
+    err_set(&k->error, ERR_REFUSED,
+            "a hook of %s %s before the gate's answer had reached its agent, which would then run the call; so the attempt was "
+            "stopped ('headgate resume %s' goes on)",
+            k->config.agent, how, k->config.attempt);
+    box_side_kill(&k->box);
+}
+
+/* Where no end can be watched, what is seen of it is that it hung up. */
+static void keep_on_hook_gone(void *arg)
+{
+    struct keep *k = arg;
+    if (!k->exec.is_verified)
+        keep_on_hook_lost(k, 0, "went away");
+}
+
 static void keep_on_greeted(void *arg)
 {
     struct keep *k = arg;
@@ -275,6 +320,11 @@ static bool keep_listen(struct keep *k, struct err *err)
     int gate = conn_listen(k->config.gate_socket, mode, err);
     if (gate < 0 || !door_open(&k->door, &k->loop, gate, &k->config, &k->records, err))
         return err_prefix(err, "the gate socket");
+    if (k->config.guard) {
+        k->exec.guard = (struct hook_guard){.words = k->config.guard, .lost = keep_on_hook_lost, .lost_arg = k};
+        k->door.lost = keep_on_hook_gone;
+        k->door.lost_arg = k;
+    }
     k->door.greeted = keep_on_greeted;
     k->door.greeted_arg = k;
     k->door.root_fd = &k->exec.root_fd;

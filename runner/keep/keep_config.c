@@ -45,6 +45,7 @@ static bool load_texts(struct keep_config *c, const json_t *j, struct err *err)
     if (!text_is_name(c->attempt, KEEP_ATTEMPT_BYTES))
         return err_set(err, ERR_FORMAT, "keep.json has no good 'attempt'");
     c->output = xstrdup(jx_str(j, "output", "lines"));
+    c->guard = jx_str(j, "guard", NULL) ? xstrdup(jx_str(j, "guard", "")) : NULL;
     c->path = xstrdup(jx_str(j, "path", "/usr/local/bin:/usr/bin:/bin"));
     const json_t *input = jx_obj(j, "input");
     const char *task = jx_str(input, "task", NULL);
@@ -223,6 +224,7 @@ void keep_config_release(struct keep_config *c)
     free(c->worktree);
     free(c->home);
     free(c->path);
+    free(c->guard);
     free(c->output);
     free(c->task);
     free(c->services);

@@ -36,6 +36,7 @@ struct keep_config {
     bool has_no_canary; /* the agent has not shown that it runs no call that is denied, though it could have */
     int64_t hello_ms; /* how long what it asks of anyone outside waits for its hook to shake hands; 0: it does not */
     bool is_unasked; /* its terminal was opened without a task: it may shake hands only once it has one */
+    char *guard; /* words of hooks whose end is watched (hook_guard.h); NULL: none are */
     bool has_setup;  /* a set-up command runs before the agent */
     bool freezes;    /* it stands still while a person decides */
     bool is_interactive;

@@ -1,0 +1,111 @@
+/*
+ * Hooks that end as they should not, of an agent that then runs the call: it is killed first. Without the guard it runs it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+#include "tests/unit/keep/world.h"
+
+#define HOOK_WORDS "/b/headgate-hook --agent plain"
+#define CLIENT "$H --agent plain --socket /run/headgate/gate.sock </w/call"
+#define SHELL(before) "sh -c \"" before CLIENT " || exit 2\""
+
+/* Like the agent in question it takes 2 for a denial and all else for none, and writes the file itself. Its own words are no
+ * hook's. */
+#define AGENT(hook, then)                                                                              \
+    "H=/b/headgate-hook; echo '{\"tool\":\"Write\",\"args\":{\"file_path\":\"/w/f\"},\"cwd\":\"/w\"}' >/w/call; " hook " & shell=$!; "  \
+    "read go </w/go; " then "; wait $shell; s=$?; [ $s = 2 ] || : >/w/ran; echo ended $s"
+
+enum { KILLS = 8 };
+
+struct fault {
+    const char *script, *said;
+    bool is_asked; /* the call waits when it happens */
+};
+
+static const struct fault faults[] = {
+    {AGENT(SHELL(""), "kill -9 $shell"), "was killed", true},
+    {AGENT(SHELL(""), "pkill -9 -f \"[h]eadgate-hook --agent\""), "was killed", true},
+    {AGENT(CLIENT, "kill -9 $shell"), "was killed", true},
+    {AGENT(SHELL("exit 0; "), ":"), "ended without having asked the gate", false},
+    {AGENT(SHELL("exit 1; "), ":"), "failed", false},
+};
+
+static void begin(struct world *w, const struct fault *f, bool is_guarded)
+{
+    world_init_execs(w, f->script, "watch");
+    box_spec_bind(&w->spec, HOOK, "/b/headgate-hook", 0);
+    jx_set_str(jx_obj(w->config, "policy"), "ladder", "confirm");
+    if (is_guarded)
+        jx_set_str(w->config, "guard", HOOK_WORDS);
+    world_fifo_to_box(w, "go");
+    world_start(w);
+    if (f->is_asked)
+        json_decref(world_record(w, "asked"));
+    world_go(w, "go");
+}
+
+static bool has_run(const struct world *w)
+{
+    AUTO_FREE char *file = fs_join(w->dir, "w/ran");
+    return fs_exists(file);
+}
+
+static void a_hook_that_ends_badly_ends_its_agent_first(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
+        for (int n = 0; n < KILLS; n++) {
+            struct world w;
+            begin(&w, &faults[i], true);
+            AUTO_JSON json_t *exited = world_record(&w, "exited");
+            assert_string_equal(jx_str(exited, "cause", ""), "failed");
+            assert_non_null(strstr(jx_str(exited, "error", ""), faults[i].said));
+            assert_false(has_run(&w));
+            world_done(&w);
+        }
+    }
+}
+
+/* The control: such an agent does run the call. */
+static void without_the_guard_it_runs_the_call(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
+        struct world w;
+        begin(&w, &faults[i], false);
+        world_expect_exit(&w, 0, "exit");
+        assert_true(has_run(&w));
+        world_done(&w);
+    }
+}
+
+/* Denied or allowed, a hook that ends by itself is let go. */
+static void a_hook_that_answers_ends_nothing(void **state)
+{
+    (void)state;
+    static const struct fault none = {AGENT(SHELL(""), ":"), "", false};
+    for (int is_allowed = 0; is_allowed < 2; is_allowed++) {
+        struct world w;
+        begin(&w, &none, true);
+        AUTO_JSON json_t *asked = world_record(&w, "asked");
+        world_decide(&w, asked, is_allowed ? "allow" : "deny");
+        world_expect_exit(&w, 0, "exit");
+        assert_int_equal(has_run(&w), is_allowed);
+        world_done(&w);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_hook_that_ends_badly_ends_its_agent_first),
+        world_test(without_the_guard_it_runs_the_call),
+        world_test(a_hook_that_answers_ends_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
