@@ -214,7 +214,7 @@ static int empty(const struct pass *p, int (*take)(const struct pass *p, const c
         AUTO_DIR DIR *list = list_names(p->from);
         const char *name;
         why = !list ? errno : i < PASSES_MAX ? 0 : EBUSY;
-        for (n = 0; !why && (name = next_name(list)); n++)
+        for (n = 0; list && !why && (name = next_name(list)); n++)
             why = take(p, name);
     }
     return why;

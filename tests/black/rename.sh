@@ -204,4 +204,13 @@ assert os.path.exists('src') and not os.path.exists('lib')
 PY
 IN
 
+# Hosts where no rename can wait: as Linux alone has it, and mv copies.
+POOR=$BIN/../tests/poorhost
+for host in 'notify-interrupted off' 'notify-interrupted watch' 'notify-taken off'; do
+    headgate serve --stop >/dev/null 2>&1 || :
+    check_status 0 "$host" "$POOR" "${host% *}" -- headgate run --ladder auto --exec "${host#* }" -- sh -c '! git mv src lib 2>err && grep -q cross-device err && rm err && mv src lib && git add -A && git commit -qm Renamed'
+    branch=headgate/$(last_run)/1
+    check_equal 'mv and git add do it' '4 R100' "$(renames)"
+done
+
 [ "$FAILED" = 0 ]

@@ -89,6 +89,20 @@ static void take_listener(void)
         die("listener");
 }
 
+/* Before Linux 5.19 any signal interrupts a call that waits at a listener. */
+static void refuse_firm_waits(void)
+{
+    static const struct sock_filter code[] = {
+        LOAD(nr),
+        IS(SYS_seccomp, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LOW_OF_ARG(1)),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 1U << 5 /* WAIT_KILLABLE_RECV */, 0, 1),
+        FAIL(EINVAL),
+        ALLOW,
+    };
+    load(code, COUNT(code), 0);
+}
+
 static void refuse_ptrace(void)
 {
     static const struct sock_filter code[] = {LOAD(nr), IS(SYS_ptrace, 0, 1), FAIL(EPERM), ALLOW};
@@ -308,6 +322,8 @@ static bool apply(const char *kind)
         lower_landlock(atoi(kind + 9));
     else if (strcmp(kind, "notify-taken") == 0)
         take_listener();
+    else if (strcmp(kind, "notify-interrupted") == 0)
+        refuse_firm_waits();
     else if (strcmp(kind, "no-ptrace") == 0)
         refuse_ptrace();
     else if (strcmp(kind, "covered-proc") == 0)
