@@ -11,6 +11,7 @@
                                    add`; work inside against a plain checkout; harvests, conflicts of 32, a large diff
     bench.py engines [FILES] [ROUNDS]  each engine of worktrees to its first `git status`, disk and removal, against `git worktree add` on
                                    the same file system; TEST_FS_BTRFS and TEST_FS_XFS name folders on these
+    bench.py whole [FILES]         one task on a repository of 100,000 files: start, edit, harvest, merge, discard
     bench.py build [PAIRS] [FILES] a file-heavy `make -j2` of FILES C files in `headgate box`, and in an overlay worktree, against outside
     bench.py rename [FILES] [ROUNDS]  renames in an overlay worktree, each of which parks, against a checkout; a folder of FILES files
                                    of the base, against copying and removing it
@@ -441,6 +442,7 @@ def main():
                "engines": lambda: bench_engines.run(sys.modules[__name__], *(numbers + [20000, 5][len(numbers):])),
                "rename": lambda: bench_rename.run(sys.modules[__name__], *(numbers + [10000, 3][len(numbers):])),
                "agents": lambda: bench_agents.run(sys.modules[__name__], *(numbers + [5, 20][len(numbers):])),
+               "whole": lambda: bench_trees.whole(sys.modules[__name__], *(numbers or [100000])),
                "proxy": lambda: bench_proxy(*(numbers + [20, 256][len(numbers):])),
                "build": lambda: bench_build(*(numbers + [20, 300][len(numbers):])),
                "exec": lambda: bench_exec(*(numbers + [5, 200][len(numbers):]))}

@@ -17,12 +17,25 @@ def newest_run(repo):
     return json.loads(b.sh("headgate", "ls", "--json", cwd=repo))["attempts"][0]["id"].split(".")[0]
 
 
+def first_status(repo, n):
+    """Seconds from the start of `headgate run` to the end of the last of n first statuses, and to the end of the run, when all are
+    harvested."""
+    start, begun = time.perf_counter(), time.time()
+    b.sh("headgate", "run", "-n", str(n), "-j", str(n), "--ladder", "auto", "--", "sh", "-c",
+         "git status --porcelain && date +%s%N", cwd=repo)
+    ended, run = time.perf_counter() - start, newest_run(repo)
+    stamps = [int(line) for k in range(n) for line in b.sh("headgate", "logs", "%s.%d" % (run, k + 1), cwd=repo).split()]
+    assert len(stamps) == n, stamps
+    return max(stamps) / 1e9 - begun, ended
+
+
 def bench_creation(repo, n, rounds):
     """n worktrees, each to the end of its first `git status`, in turn with git's own."""
-    ours, theirs, removal, their_removal, disk, their_disk = [], [], [], [], 0, 0
+    ours, whole, theirs, removal, their_removal, disk, their_disk = [], [], [], [], [], 0, 0
     for i in range(rounds):
-        ours.append(b.seconds("headgate", "run", "-n", str(n), "-j", str(n), "--ladder", "auto", "--", "git", "status",
-                            "--porcelain", cwd=repo))
+        to_status, to_end = first_status(repo, n)
+        ours.append(to_status)
+        whole.append(to_end)
         run = newest_run(repo)
         attempts = json.loads(b.sh("headgate", "show", run, "--json", cwd=repo))["attempts"]
         disk = kib(*[a["dir"] for a in attempts])
@@ -41,6 +54,7 @@ def bench_creation(repo, n, rounds):
     b.report("%d to git status in a box" % n, ours)
     b.report("%d by git worktree add, and git status" % n, theirs)
     b.ratio("  git / headgate", theirs, ours)
+    b.report("%d to their end, harvested" % n, whole)
     b.report("%d removed" % n, removal)
     b.report("%d removed by git" % n, their_removal)
     b.ratio("  git / headgate", their_removal, removal)
@@ -115,6 +129,30 @@ def bench_conflicts(repo):
         subprocess.run(["headgate", "conflicts", run], env=b.ENV, cwd=repo, stdout=subprocess.DEVNULL)
         times.append(time.perf_counter() - start)
     b.report("conflicts of 32, all with all", times)
+
+
+WHOLE = "f=$(git ls-files | sed -n '1p;50000p;$p'); for p in $f; do echo changed >>$p; done; echo new >new; git status --porcelain"
+
+
+def whole(bench, files):
+    """One task from its start to its removal on a large repository."""
+    global b
+    b = bench
+    repo = b.make_repo(b.WORLD + "/repo", files)
+    b.report("the first, which makes the base", [b.seconds("headgate", "run", "--", "true", cwd=repo)])
+    b.report("edit four files of %d, to the end" % files,
+             [b.seconds("headgate", "run", "--ladder", "auto", "--", "sh", "-c", WHOLE, cwd=repo)])
+    attempt = newest_run(repo) + ".1"
+    seen = b.sh("headgate", "logs", attempt, cwd=repo).split("\n")
+    assert len([line for line in seen if line.startswith((" M ", "?? "))]) == 4, seen
+    b.report("diff --stat", [b.seconds("headgate", "diff", "--stat", attempt, cwd=repo)])
+    b.report("merge --squash", [b.seconds("headgate", "merge", "--squash", attempt, cwd=repo)])
+    changed = b.sh("git", "-C", repo, "diff", "--name-only", "HEAD~1").split()
+    assert len(changed) == 4, changed
+    b.report("discard", [b.seconds("headgate", "discard", attempt, cwd=repo)])
+    b.report("clean, with the base", [b.seconds("headgate", "clean", cwd=repo)])
+    b.sh("git", "-C", repo, "fsck", "--no-dangling")
+    assert not b.sh("git", "-C", repo, "status", "--porcelain")
 
 
 def run(bench, files, rounds):
