@@ -2,7 +2,7 @@
  * headgate-login: gives the server an access token of a login of the person's, and renews it where that is due (renew.h). It alone
  * reads refresh tokens, and lives for one answer.
  *
- * Standard input: {"agent", "file", "issuer", "ca", "refused", "spent", "margin_ms"}. Standard output: {"token", "expires_ms",
+ * Standard input: {"agent", "file", "issuer", "ca", "refused", "spent", "fresh", "margin_ms"}. Standard output: {"token", "expires_ms",
  * "account", "renewed", "trouble", "spent"}, or {"failed", "again", "spent"}; again: only the person can help. A session of its own
  * and no death signal: a renewal that was begun is finished, or the login would be lost.
  */
@@ -40,6 +40,7 @@ static bool read_want(struct login_want *ret, json_t **ret_input, struct err *er
                                .ca = jx_str(in, "ca", NULL),
                                .refused = jx_str(in, "refused", NULL),
                                .spent = jx_str(in, "spent", NULL),
+                               .fresh = jx_str(in, "fresh", NULL),
                                .margin_ms = jx_int(in, "margin_ms", MARGIN_MS)};
     return ret->form || err_set(err, ERR_USAGE, "logins of the agent '%s' are not known", jx_str(in, "agent", ""));
 }

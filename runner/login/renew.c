@@ -159,6 +159,10 @@ bool login_renew(struct login_token *ret, const struct login_want *want, struct 
         return false;
     if (lives_for(&ret->credentials, want, want->margin_ms))
         return true;
+    if (has_digest(ret->credentials.access, want->fresh) && has_digest(ret->credentials.access, want->refused))
+        return err_set(err, ERR_FAILED,
+                       "the provider refuses a token of %s's login that was renewed a moment ago: its own words are with the agent",
+                       want->form->title);
     if (renew_locked(ret, want, &f, &ret->trouble))
         return true;
     if (ret->credentials.access && lives_for(&ret->credentials, want, STILL_GOOD_MS))

@@ -16,6 +16,7 @@ struct login_want {
     const char *ca;      /* NULL: the system's certificates */
     const char *refused; /* digest of an access token that the provider did not take; NULL: none */
     const char *spent;   /* digest of a refresh token that the issuer did not take: not sent again; NULL: none */
+    const char *fresh;   /* digest of an access token that was renewed so lately that another one would help nobody; NULL: none */
     int64_t margin_ms;   /* a token that lives no longer is renewed */
 };
 

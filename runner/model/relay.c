@@ -140,18 +140,41 @@ static bool send_down(struct relay *r)
     return true;
 }
 
+static bool has_status(const struct relay *r, const char *status)
+{
+    return r->down.len >= STATUS_BYTES && memcmp(r->down.ptr, "HTTP/1.", 7) == 0 && r->down.ptr[8] == ' ' &&
+           memcmp(r->down.ptr + 9, status, 3) == 0;
+}
+
+/* A login that was made anew ends its tokens of before, which Anthropic tells with 403 and these words. */
 static bool is_refused(const struct relay *r)
 {
-    return r->down.len >= STATUS_BYTES && memcmp(r->down.ptr, "HTTP/1.", 7) == 0 &&
-           memcmp(r->down.ptr + 8, " 401", 4) == 0;
+    static const char words[] = "OAuth token has been revoked";
+    return has_status(r, "401") ||
+           (has_status(r, "403") && memmem(r->down.ptr, r->down.len, words, sizeof(words) - 1));
+}
+
+static bool is_whole(const struct relay *r)
+{
+    struct http_head head;
+    struct http_body body;
+    struct err ignored = ERR_INIT;
+    size_t n;
+    if (r->upstream_ended || r->down.len >= CHUNK_BYTES)
+        return true;
+    if (http_response(&head, r->down.ptr, r->down.len, &ignored) != HTTP_DONE)
+        return false;
+    http_body_init(&body, &head);
+    return !http_body_take(&body, &n, r->down.ptr + head.len, r->down.len - head.len) ||
+           (body.is_done && head.framing != HTTP_NO_BODY);
 }
 
 /* Whether what came may go to the client. A token that was refused is held back, and so is an answer of which no status has come
  * yet. */
 static bool judge(struct relay *r)
 {
-    bool is_whole = r->down.len >= STATUS_BYTES || r->upstream_ended;
-    if (!r->is_judged && is_whole) {
+    bool is_told = has_status(r, "403") && r->can_send_again ? is_whole(r) : r->down.len >= STATUS_BYTES || r->upstream_ended;
+    if (!r->is_judged && is_told) {
         r->is_judged = !(r->can_send_again && is_refused(r));
         if (r->is_judged && r->u->has_login && is_refused(r))
             tokens_drop(r->tokens, r->token.text);

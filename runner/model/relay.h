@@ -1,7 +1,7 @@
 /*
  * relay: one connection of an agent's: one request, sent on to the upstream with its key, and the
  * answer as it comes. What the client sends behind the request goes nowhere; it was told
- * `Connection: close`. Where the key is a login's token and the provider refuses it (401), the
+ * `Connection: close`. Where the key is a login's token and the provider refuses it, the
  * request is sent once more with a renewed one: a request that was refused did nothing. Blocks; one
  * thread a connection.
  */

@@ -151,10 +151,12 @@ static bool may_be_asked(const struct upstream *u, struct http_text target)
     return false;
 }
 
-/* What the login says of itself in headers, the agent does not. */
+/* What the login says of itself in headers, the agent does not; and answers must be such that a refusal is seen in them: the
+ * first of all, and in plain text. */
 static bool is_of_login(const struct token *token, struct http_text name)
 {
-    return token && token->account && http_text_is_nocase(name, account_header);
+    return token && ((token->account && http_text_is_nocase(name, account_header)) ||
+                     http_text_is_nocase(name, "expect") || http_text_is_nocase(name, "accept-encoding"));
 }
 
 bool upstream_head(struct buf *out, const struct upstream *u, const struct token *token,

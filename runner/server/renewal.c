@@ -15,6 +15,7 @@ enum {
     ANSWER_BYTES = 64 * 1024,
     MARGIN_MS = 10 * 60 * 1000, /* as the relays' */
     PAUSE_MS = 5000,            /* after an issuer that did not answer */
+    FRESH_MS = 60 * 1000,       /* a token that is refused so soon is not cured by another one */
     PERSON_MS = 1000,           /* after a login that the person has to make anew: looked for a second later */
 };
 
@@ -34,6 +35,8 @@ struct renewal {
     int64_t margin_ms; /* half of what its tokens live for, at most MARGIN_MS */
     json_t *failure;   /* the last answer, where it was none; given to who asks in the next moment */
     int64_t failed_ms; /* when that was */
+    char newest[DIGEST_HEX_SIZE]; /* of the token that was renewed last; "": none */
+    int64_t newest_ms;            /* when that was */
     char *logged;      /* the last trouble in the log, until it is over; NULL: none */
     bool is_asking;
     uv_work_t req; /* while is_asking; so are the next four */
@@ -143,6 +146,11 @@ static void note(struct renewal *r, const json_t *answer)
         server_log("the login of %s in %s was renewed", r->agent, r->file);
     free(r->logged);
     r->logged = failed ? xstrdup(failed) : NULL;
+    if (is_renewed) {
+        const char *token = jx_str(answer, "token", "");
+        digest_bytes(r->newest, token, strlen(token));
+        r->newest_ms = clock_mono_ms();
+    }
     if (is_renewed && left_ms > 0)
         r->margin_ms = left_ms / 2 < MARGIN_MS ? left_ms / 2 : MARGIN_MS;
     free(r->spent);
@@ -180,6 +188,7 @@ static json_t *want_of(const struct renewal *r, const char *refused)
     const struct config *config = r->server->config;
     AUTO_FREE char *issuer = xasprintf("agent.%s.issuer", r->agent);
     AUTO_FREE char *ca = xasprintf("agent.%s.ca", r->agent);
+    bool is_fresh = r->newest[0] && clock_mono_ms() - r->newest_ms < FRESH_MS;
     json_t *want = json_object();
     jx_set_str(want, "agent", r->agent);
     jx_set_str(want, "file", r->file);
@@ -187,6 +196,7 @@ static json_t *want_of(const struct renewal *r, const char *refused)
     jx_set_str(want, "ca", config_str(config, ca, NULL));
     jx_set_str(want, "refused", refused);
     jx_set_str(want, "spent", r->spent);
+    jx_set_str(want, "fresh", is_fresh ? r->newest : NULL);
     jx_set_int(want, "margin_ms", r->margin_ms);
     return want;
 }

@@ -56,6 +56,7 @@ class Login:
     access = {}      # token: the time of its end
     refresh = None
     spent = set()
+    revoked = set()  # access tokens that are told with words of their own
     is_broken = False
     pause_s = 0.0
 
@@ -86,6 +87,8 @@ class Login:
         return 200, answer, "renew"
 
     def file(self):
+        self.revoked |= set(self.access) # who logs in anew ends the tokens of before
+        self.access = {}
         access, refresh = self.issue()
         if FORM == "codex":
             return {"auth_mode": "chatgpt", "OPENAI_API_KEY": None,
@@ -95,9 +98,9 @@ class Login:
                                   "expiresAt": int(self.access[access] * 1000), "scopes": ["user:inference", "user:profile"],
                                   "subscriptionType": "max"}, "kept": {"a": [1, None]}}
 
-    def is_good(self, header):
+    def status(self, header):
         token = (header or "").removeprefix("Bearer ")
-        return self.access.get(token, 0) > time.time()
+        return 403 if token in self.revoked else 200 if self.access.get(token, 0) > time.time() else 401
 
 
 LOGIN = Login()
@@ -148,11 +151,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def model(self, raw):
         with LOCK:
-            is_good = LOGIN.is_good(self.headers.get("authorization"))
-        note(event="call", path=self.path, status=200 if is_good else 401, account=self.headers.get("chatgpt-account-id"),
+            status = LOGIN.status(self.headers.get("authorization"))
+        note(event="call", path=self.path, status=status, account=self.headers.get("chatgpt-account-id"),
              n=len(raw), beta="oauth-2025-04-20" in self.headers.get("anthropic-beta", ""), key=self.headers.get("x-api-key"))
-        if not is_good:
-            self.answer(401, {"type": "error", "error": {"type": "authentication_error", "message": "token is not valid"}})
+        if status != 200:
+            words = "OAuth token has been revoked" if status == 403 else "token is not valid"
+            self.answer(status, {"type": "error", "error": {"type": "authentication_error", "message": words}})
         elif MODEL_PORT == "0":
             self.answer(200, {"ok": True, "n": len(raw)})
         else:

@@ -149,6 +149,22 @@ end_fakes
 check_equal 'the next server renews, and no request was lost' 200 "$(sort -u "$WORLD/answers" | tr -d '\n')"
 check_equal 'once' 1 "$(events renew)"
 
+# ---- the person logs in anew, and an attempt that ended goes on ----
+fakes 1
+new_login "$FILE"
+more 3
+end_fakes
+check_equal 'a new login is taken up, though tokens of before are refused in other words' 200 "$(sort -u "$WORLD/answers" | tr -d '\n')"
+check 'which they were' sh -c "jq -r 'select(.event == \"call\") | .status' '$WORLD/issuer.jsonl' | grep -q 403"
+check_equal 'without a renewal' 1 "$(events renew)"
+rm -f "$WORLD/flags/stop"
+had=$(said "$fakes.1" answer | wc -l)
+PATH=$FAKE_PATH headgate resume "$fakes.1" >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
+until_true 60 has_answers "$fakes.1" $((had + 3)) || die "no answers: $(headgate show "$fakes.1")"
+end_fakes
+check_equal 'resumed, it works on the login still' 200 "$(sort -u "$WORLD/answers" | tr -d '\n')"
+check_equal 'without a key of the shell that resumed it' null "$(jq -r 'select(.event == "call") | .key' "$WORLD/issuer.jsonl" | sort -u)"
+
 # ---- the login ends ----
 fakes 2
 before=$(sha256sum "$FILE")

@@ -55,6 +55,14 @@ wait $own && pass 'the program of the person renewed as well' || fail "$(cat "$W
 check_equal 'each renewal is somebody'\''s' $((1 + 30 + renewed)) "$(events renew)"
 check_equal 'no refresh token came twice' 0 "$(events reuse)"
 
+# A token that is refused although it was renewed a moment ago is not renewed again, until the person has put another one there.
+fresh=$(digest "$(access)")
+sent=$(events renew)
+check_equal 'what a renewal did not cure is not renewed' true "$(ask "refused: \"$fresh\", fresh: \"$fresh\"" | jq -r '.failed | contains("a moment ago")')"
+check_equal 'nothing was sent' "$sent" "$(events renew)"
+check_equal 'near its end it is' true "$(ask "fresh: \"$fresh\", margin_ms: 100000000" | jq -r .renewed)"
+check_equal 'and another one is given as it is' "$(access)" "$(ask "refused: \"$fresh\", fresh: \"$fresh\"" | jq -r .token)"
+
 # What fails changes nothing.
 before=$(sha256sum "$FILE")
 issuer break >/dev/null

@@ -9,6 +9,12 @@ ask() {
         -H 'content-type: application/json' "$@"
 }
 body='{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hello"}]}'
+# As the hook of a real one does at its start; until then no model is reached.
+python3 -c 'import os, socket
+gate = socket.socket(socket.AF_UNIX)
+gate.connect(os.environ["HEADGATE_GATE"])
+gate.sendall(b"{\"v\":1,\"hello\":true}\n")
+gate.recv(4096)'
 for path in $CLIENT_ASKS; do echo "asked $path $(ask --path-as-is "$url$path")"; done
 until [ -e "$CLIENT_FLAGS/stop" ]; do
     status=$(ask --data-binary "$body" "$url${CLIENT_PATH:-/v1/messages}")

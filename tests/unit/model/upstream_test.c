@@ -160,7 +160,8 @@ static bool login_head(struct buf *out, const char *target, const char *account)
     char text[] = "at-now";
     const struct token token = {.text = text, .account = (char *)(uintptr_t)account};
     AUTO_FREE char *request = xasprintf("GET %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer PLACE-A\r\n"
-                                        "ChatGPT-Account-Id: mine\r\n\r\n", target);
+                                        "ChatGPT-Account-Id: mine\r\nExpect: 100-continue\r\n"
+                                        "Accept-Encoding: gzip\r\n\r\n", target);
     assert_true(jx_parse(&config, with_login, strlen(with_login), &err));
     if (!upstream_load(&u, config, NULL, &err))
         fail_msg("%s", err.text);
@@ -196,6 +197,8 @@ static void the_login_says_whose_it_is(void **state)
     assert_true(login_head(&out, "/v1/models", "acc-1"));
     assert_non_null(strstr(out.ptr, "chatgpt-account-id: acc-1\r\n"));
     assert_null(strstr(out.ptr, "mine"));
+    assert_null(strstr(out.ptr, "gzip"));
+    assert_null(strstr(out.ptr, "100-continue"));
 }
 
 int main(void)
