@@ -440,7 +440,7 @@ def main():
                "run": lambda: bench_run(*(numbers + [20, 20000][len(numbers):])), "idle": bench_idle,
                "trees": lambda: bench_trees.run(sys.modules[__name__], *(numbers + [36000, 5][len(numbers):])),
                "engines": lambda: bench_engines.run(sys.modules[__name__], *(numbers + [20000, 5][len(numbers):])),
-               "rename": lambda: bench_rename.run(sys.modules[__name__], *(numbers + [10000, 3][len(numbers):])),
+               "rename": lambda: bench_rename.run(sys.modules[__name__], *(numbers + [3000, 3][len(numbers):])),
                "agents": lambda: bench_agents.run(sys.modules[__name__], *(numbers + [5, 20][len(numbers):])),
                "whole": lambda: bench_trees.whole(sys.modules[__name__], *(numbers or [100000])),
                "proxy": lambda: bench_proxy(*(numbers + [20, 256][len(numbers):])),
