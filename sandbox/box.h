@@ -63,6 +63,8 @@ struct box_spec {
                           succeeded; empty: none */
     struct strv setup_env; /* variables that only setup has, over env: secrets. With any, what setup
                               leaves running is ended before argv starts */
+    struct strv teardown; /* a command that runs in the box after argv has ended by itself or by a
+                             signal, for a minute at most; the status stays argv's. Empty: none */
     char *cwd;        /* inside */
     uid_t uid;        /* whom the box runs as; the caller's own unless the caller is root */
     gid_t gid;

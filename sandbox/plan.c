@@ -259,6 +259,8 @@ bool box_plan(struct buf *ret_plan, const struct box_spec *spec, struct err *err
         plan_add(&plan, PLAN_SETUP_ARG, 0, spec->setup.v[i], NULL);
     for (size_t i = 0; i < spec->setup_env.n; i++)
         plan_add(&plan, PLAN_SETUP_ENV, 0, spec->setup_env.v[i], NULL);
+    for (size_t i = 0; i < spec->teardown.n; i++)
+        plan_add(&plan, PLAN_TEARDOWN_ARG, 0, spec->teardown.v[i], NULL);
     if (plan.len > PLAN_MAX_BYTES)
         return err_set(err, ERR_LIMIT, "the environment and arguments of the box are too large");
     buf_release(ret_plan);

@@ -48,6 +48,7 @@ enum plan_kind {
     PLAN_ENV,
     PLAN_SETUP_ARG, /* the command that runs, and succeeds, before the program */
     PLAN_SETUP_ENV, /* variables that it alone has: secrets */
+    PLAN_TEARDOWN_ARG, /* the command that runs after the program */
     PLAN_MOVE, /* into a running box, a rename(2): the caller's pid there, dirfd, path, dirfd, path, flags;
                   numbers are decimal */
     PLAN_KIND_COUNT

@@ -15,7 +15,7 @@ static const uint8_t text_count[PLAN_KIND_COUNT] = {
     [PLAN_MASK] = 1,   [PLAN_FREEZE] = 1, [PLAN_BIND] = 2, [PLAN_ALLOW] = 1, [PLAN_CGROUP] = 2,   [PLAN_CGROUP_SET] = 2,
     [PLAN_LIMITS] = 2, [PLAN_PORT] = 1,  [PLAN_HOSTNAME] = 1, [PLAN_CWD] = 1,
     [PLAN_ARG] = 1,    [PLAN_ENV] = 1,
-    [PLAN_SETUP_ARG] = 1, [PLAN_SETUP_ENV] = 1, [PLAN_MOVE] = 6};
+    [PLAN_SETUP_ARG] = 1, [PLAN_SETUP_ENV] = 1, [PLAN_TEARDOWN_ARG] = 1, [PLAN_MOVE] = 6};
 
 /* The head may lie at any address of a growing buffer, so it is patched by copying. */
 static void set_size(struct buf *plan)

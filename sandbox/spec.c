@@ -13,6 +13,7 @@ void box_spec_init(struct box_spec *spec)
         .env = STRV_INIT,
         .setup = STRV_INIT,
         .setup_env = STRV_INIT,
+        .teardown = STRV_INIT,
         .hidden = STRV_INIT,
         .masks = STRV_INIT,
         .frozen = STRV_INIT,
@@ -28,6 +29,7 @@ void box_spec_release(struct box_spec *spec)
     strv_release(&spec->env);
     strv_release(&spec->setup);
     strv_release(&spec->setup_env);
+    strv_release(&spec->teardown);
     strv_release(&spec->hidden);
     strv_release(&spec->masks);
     strv_release(&spec->frozen);

@@ -48,6 +48,7 @@ struct attempt_spec {
     struct strv ro, rw;   /* further host paths */
     struct strv mask;     /* paths that are covered; one in the repository is that of the worktree */
     char *require;        /* layer list or NULL */
+    char *teardown;       /* the same, run in the box last; NULL: none */
     char *setup;          /* a set-up command that was consented to, run in the box first; NULL: none */
     struct model_ways models; /* how it reaches its models without a key in the box */
     struct strv secrets;  /* variables that only the set-up command gets: names, and NAME=VALUE where it is prepared */

@@ -293,6 +293,16 @@ static void put_setup_first(struct box_spec *spec, const struct boxes *b)
         strv_push_all(&spec->setup_env, strv_array(&b->spec->secrets));
 }
 
+static void put_teardown_last(struct box_spec *spec, const struct boxes *b)
+{
+    static const char *const shell[] = {"/bin/sh", "-e", "-c"};
+    if (!b->spec->teardown)
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(shell); i++)
+        strv_push(&spec->teardown, shell[i]);
+    strv_push(&spec->teardown, b->spec->teardown);
+}
+
 const char *boxes_task(const struct attempt_spec *s)
 {
     if (s->resume && s->message)
@@ -335,6 +345,7 @@ bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
     if (!show_gate(&spec, b, err) || !add_agent(&spec, b, err))
         return false;
     put_setup_first(&spec, b);
+    put_teardown_last(&spec, b);
     size_t first_mask = spec.masks.n; /* those before are an agent's settings, no secrets */
     if (!add_overrides(&spec, b, err) ||
         !show_changes(&spec, b, covers_tree(&spec, first_mask, b->tree->tree), err))

@@ -19,6 +19,7 @@ void attempt_spec_release(struct attempt_spec *s)
     free(s->message);
     free(s->require);
     free(s->setup);
+    free(s->teardown);
     strv_release(&s->command);
     strv_release(&s->env);
     strv_release(&s->services);
@@ -80,6 +81,7 @@ json_t *attempt_spec_json(const struct attempt_spec *s)
     jx_set(j, "mask", jx_from_strv(&s->mask));
     jx_set_str(j, "require", s->require);
     jx_set_str(j, "setup", s->setup);
+    jx_set_str(j, "teardown", s->teardown);
     jx_set(j, "secrets", jx_from_strv(&s->secrets));
     jx_set(j, "models", model_ways_json(&s->models));
     return j;
@@ -106,6 +108,7 @@ static void read_texts(struct attempt_spec *s, const json_t *j)
     s->message = dup_member(j, "message", NULL);
     s->require = dup_member(j, "require", NULL);
     s->setup = dup_member(j, "setup", NULL);
+    s->teardown = dup_member(j, "teardown", NULL);
 }
 
 static void read_lists(struct attempt_spec *s, const json_t *j)

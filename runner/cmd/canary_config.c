@@ -63,6 +63,8 @@ static void add_quiet(struct buf *out, const struct config *config)
 {
     if (config_str(config, "worktree.setup", NULL))
         add_entry(out, "worktree.setup", "true");
+    if (config_str(config, "worktree.teardown", NULL))
+        add_entry(out, "worktree.teardown", "true");
     if (config_str(config, "gate.notifycommand", NULL))
         add_entry(out, "gate.notifycommand", "true");
     add_entry(out, "ui.notify", "false");

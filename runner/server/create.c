@@ -51,6 +51,7 @@ void create_free(struct create *c)
     buf_release(&c->rung_why);
     free(c->require);
     free(c->setup);
+    free(c->teardown);
     free(c->consent_digest);
     free(c->consent_asks);
     free(c);
@@ -255,6 +256,7 @@ static bool choose_setup(struct create *c, struct err *err)
     AUTO_SETUP struct setup setup = SETUP_INIT;
     AUTO_BUF struct buf asks = BUF_INIT, ignored = BUF_INIT;
     const char *own = config_str(c->config, "worktree.setup", NULL);
+    const char *own_teardown = config_str(c->config, "worktree.teardown", NULL);
     c->loosest = LADDER_AUTO;
     if (!read_setup(&setup, c, err))
         return false;
@@ -273,6 +275,8 @@ static bool choose_setup(struct create *c, struct err *err)
     }
     if (setup.command || own)
         c->setup = xstrdup(setup.command ? setup.command : own);
+    if (setup.teardown || own_teardown)
+        c->teardown = xstrdup(setup.teardown ? setup.teardown : own_teardown);
     if (c->secrets.n > 0 && !c->setup)
         return err_set(err, ERR_USAGE,
                        "--secret gives a variable to the set-up command alone, and there is none; set "
@@ -460,6 +464,7 @@ void create_spec(struct attempt_spec *ret, const struct create *c, const json_t 
         .output_bytes = jx_int(limits, "output", 0),
         .require = dup_or_null(c->require),
         .setup = dup_or_null(c->setup),
+        .teardown = dup_or_null(c->teardown),
     };
     jx_strv(&spec.command, c->body, "argv");
     jx_strv(&spec.ro, c->body, "ro");

@@ -38,6 +38,7 @@ struct create {
     struct buf rung_why;
     char *require;        /* layer list or NULL */
     char *setup;          /* command to run first, NULL: none */
+    char *teardown;       /* command to run last, NULL: none */
     char *consent_digest; /* set when something of the repository's .headgate counts */
     char *consent_asks;   /* what that is, for the person */
     struct strv net;      /* listed hosts */

@@ -17,6 +17,7 @@
 void setup_release(struct setup *s)
 {
     free(s->command);
+    free(s->teardown);
     free(s->ladder);
     strv_release(&s->notes);
     strv_release(&s->rules);
@@ -26,9 +27,10 @@ void setup_release(struct setup *s)
 static void visit(const char *key, const char *value, void *arg)
 {
     struct setup *s = arg;
-    char **member = strcmp(key, "worktree.setup") == 0 ? &s->command
-                    : strcmp(key, "gate.ladder") == 0  ? &s->ladder
-                                                       : NULL;
+    char **member = strcmp(key, "worktree.setup") == 0      ? &s->command
+                    : strcmp(key, "worktree.teardown") == 0 ? &s->teardown
+                    : strcmp(key, "gate.ladder") == 0       ? &s->ladder
+                                                            : NULL;
     if (strcmp(key, "gate.rule") == 0) {
         strv_push(&s->rules, value);
         return;
@@ -111,29 +113,44 @@ bool setup_read(struct setup *ret, const char *toplevel, struct err *err)
 
 bool setup_asks(const struct setup *s)
 {
-    return s->command || s->ladder || s->rules.n > 0;
+    return s->command || s->teardown || s->ladder || s->rules.n > 0;
+}
+
+static void describe_command(struct buf *out, const char *command, const char *when)
+{
+    enum { COMMAND_COLUMNS = 200 };
+    AUTO_FREE char *clean = command ? text_clean(command) : NULL;
+    if (!clean)
+        return;
+    if (out->len > 0)
+        buf_adds(out, ", and for ");
+    buf_addf(out, "a command that runs in each box %s: ", when);
+    text_add_brief(out, clean, COMMAND_COLUMNS);
+}
+
+static void describe_rules(struct buf *out, const struct strv *list)
+{
+    enum { RULES_COLUMNS = 300 };
+    AUTO_BUF struct buf rules = BUF_INIT;
+    for (size_t i = 0; i < list->n; i++)
+        buf_addf(&rules, "%s%s", i ? "; " : "", list->v[i]);
+    if (list->n == 0)
+        return;
+    AUTO_FREE char *clean = text_clean(rules.ptr);
+    if (out->len > 0)
+        buf_adds(out, ", and for ");
+    buf_adds(out, list->n == 1 ? "the rule '" : "the rules '");
+    text_add_brief(out, clean, RULES_COLUMNS);
+    buf_adds(out, "'");
 }
 
 void setup_describe(struct buf *out, const struct setup *s)
 {
-    enum { COMMAND_COLUMNS = 200, RULES_COLUMNS = 300 };
     if (s->ladder)
-        buf_addf(out, "the rung '%.16s'%s", s->ladder,
-                 s->rules.n || s->command ? ", and for " : "");
-    if (s->rules.n) {
-        AUTO_BUF struct buf rules = BUF_INIT;
-        for (size_t i = 0; i < s->rules.n; i++)
-            buf_addf(&rules, "%s%s", i ? "; " : "", s->rules.v[i]);
-        AUTO_FREE char *clean = text_clean(rules.ptr);
-        buf_adds(out, s->rules.n == 1 ? "the rule '" : "the rules '");
-        text_add_brief(out, clean, RULES_COLUMNS);
-        buf_adds(out, s->command ? "', and for " : "'");
-    }
-    if (!s->command)
-        return;
-    AUTO_FREE char *clean = text_clean(s->command);
-    buf_adds(out, "a command that runs in each box first: ");
-    text_add_brief(out, clean, COMMAND_COLUMNS);
+        buf_addf(out, "the rung '%.16s'", s->ladder);
+    describe_rules(out, &s->rules);
+    describe_command(out, s->command, "first");
+    describe_command(out, s->teardown, "last");
 }
 
 bool setup_tighten(enum ladder *ladder, struct buf *why, const struct setup *s, struct err *err)

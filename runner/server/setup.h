@@ -14,6 +14,7 @@
 struct setup {
     char digest[DIGEST_HEX_SIZE]; /* of the file's bytes */
     char *command;                /* worktree.setup; NULL: none */
+    char *teardown;               /* worktree.teardown; NULL: none */
     char *ladder;                 /* gate.ladder; NULL: none */
     struct strv rules;            /* gate.rule: rules that deny or ask, canonical, without a scope */
     struct strv notes;            /* sentences on what was not taken */

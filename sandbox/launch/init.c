@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runner/base/clock.h"
 #include "runner/base/mem.h"
 #include "sandbox/launch/job.h"
 #include "sandbox/launch/memory.h"
@@ -23,17 +24,20 @@
  * what it does: signals from inside are blocked and merely passed on to the agent's own group.
  */
 
-enum { JOBS = 64, KILLED = 128 + SIGKILL };
+enum { JOBS = 64, KILLED = 128 + SIGKILL, TEARDOWN_MS = 60000 };
 
 struct init {
     struct launch *l;
     struct memory memory;
     int signal_fd;
-    struct job jobs[JOBS];  /* [0]: the set-up, then the agent */
+    struct job jobs[JOBS];  /* [0]: the set-up, then the agent, then the tear-down */
     char program[JOBS][64]; /* for messages */
     struct mover mover;
     enum { SETUP_AHEAD, SETUP_RUNS, SETUP_DONE } setup;
     bool has_started; /* the caller was told so */
+    bool is_over;     /* the agent has ended: what runs is the tear-down */
+    int agent_code;
+    int64_t teardown_due_ms;
 };
 
 /* Without a pid namespace of its own (negative controls only) a signal to all would reach the host.
@@ -93,6 +97,8 @@ static _Noreturn void finish(struct init *in, int code)
     _exit(code);
 }
 
+static _Noreturn void end_agent(struct init *in);
+
 /* The exec of a job is settled: it runs, or it failed and with the agent the box ends. */
 static void settle_exec(struct init *in, struct job *job)
 {
@@ -106,9 +112,11 @@ static void settle_exec(struct init *in, struct job *job)
         in->has_started |= job->id == 0;
         return;
     }
-    launch_send_failed(in->l->ctl_fd, job->id, &err);
     int id = job->id;
     job->pid = -1; /* its exit is not told apart from this failure */
+    if (id == 0 && in->is_over)
+        end_agent(in);
+    launch_send_failed(in->l->ctl_fd, id, &err);
     if (id == 0)
         finish(in, job_failed_code(&err));
 }
@@ -185,34 +193,6 @@ static void end_setup(struct init *in, int code)
     launch_send(in->l->ctl_fd, &msg, -1);
 }
 
-static void reap(struct init *in)
-{
-    int status;
-    pid_t pid;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        if (pid == in->mover.pid) {
-            end_move(in, status);
-            continue;
-        }
-        struct job *job = find_by_pid(in, pid);
-        if (!job)
-            continue;
-        settle_exec(in, job);
-        if (job->pid != pid)
-            continue;
-        job->pid = 0;
-        if (job->id == 0 && in->setup == SETUP_RUNS) {
-            end_setup(in, exit_code(status));
-            continue;
-        }
-        send_exited(in, job->id, exit_code(status));
-        if (job->id == 0) {
-            settle_move(in);
-            finish(in, exit_code(status));
-        }
-    }
-}
-
 /* Give the streams of the agent up, so that their other ends see the end when the agent's are
  * closed. */
 static void release_streams(struct init *in)
@@ -238,6 +218,75 @@ static bool start_job(struct init *in, size_t place, int id, const struct job_so
     return true;
 }
 
+static _Noreturn void end_agent(struct init *in)
+{
+    send_exited(in, 0, in->agent_code);
+    settle_move(in);
+    finish(in, in->agent_code);
+}
+
+/* The agent has ended, or what came after it. */
+static void end_main(struct init *in, int code)
+{
+    const struct job_source teardown = {&in->l->plan, PLAN_TEARDOWN_ARG, PLAN_ENV, NULL};
+    struct err err = ERR_INIT;
+    if (in->is_over) {
+        if (code != 0)
+            say(in, "headgate: the tear-down command failed\n");
+        end_agent(in);
+    }
+    in->is_over = true;
+    in->agent_code = code;
+    in->teardown_due_ms = clock_mono_ms() + TEARDOWN_MS;
+    if (!plan_find(&in->l->plan, PLAN_TEARDOWN_ARG) ||
+        !start_job(in, 0, 0, &teardown, in->l->pty_fd, &err))
+        end_agent(in);
+}
+
+static void end_late_teardown(struct init *in)
+{
+    if (in->is_over && clock_mono_ms() >= in->teardown_due_ms && in->jobs[0].pid > 0)
+        kill(-in->jobs[0].pid, SIGKILL);
+}
+
+static int wait_ms(const struct init *in)
+{
+    int memory_ms = memory_wait_ms(&in->memory);
+    int64_t left_ms = in->is_over ? in->teardown_due_ms - clock_mono_ms() : -1;
+    if (!in->is_over)
+        return memory_ms;
+    if (left_ms < 0)
+        left_ms = 0;
+    return memory_ms >= 0 && memory_ms < left_ms ? memory_ms : (int)left_ms;
+}
+
+static void reap(struct init *in)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == in->mover.pid) {
+            end_move(in, status);
+            continue;
+        }
+        struct job *job = find_by_pid(in, pid);
+        if (!job)
+            continue;
+        settle_exec(in, job);
+        if (job->pid != pid)
+            continue;
+        job->pid = 0;
+        if (job->id == 0 && in->setup == SETUP_RUNS) {
+            end_setup(in, exit_code(status));
+            continue;
+        }
+        if (job->id == 0)
+            end_main(in, exit_code(status));
+        else
+            send_exited(in, job->id, exit_code(status));
+    }
+}
+
 /* The set-up, where there is one, at the first go; the agent at the next. */
 static void start_agent(struct init *in)
 {
@@ -253,7 +302,7 @@ static void start_agent(struct init *in)
         launch_send_failed(in->l->ctl_fd, 0, &err);
         finish(in, job_failed_code(&err));
     }
-    if (!is_setup)
+    if (!is_setup && !plan_find(plan, PLAN_TEARDOWN_ARG))
         release_streams(in);
 }
 
@@ -375,9 +424,10 @@ void init_run(struct launch *l)
         };
         for (size_t i = 0; i < JOBS; i++)
             fds[2 + i] = (struct pollfd){.fd = in.jobs[i].exec_fd, .events = POLLIN};
-        if (poll(fds, ARRAY_LEN(fds), memory_wait_ms(&in.memory)) < 0)
+        if (poll(fds, ARRAY_LEN(fds), wait_ms(&in)) < 0)
             continue;
         check_memory(&in);
+        end_late_teardown(&in);
         for (size_t i = 0; i < JOBS; i++)
             if (fds[2 + i].revents)
                 settle_exec(&in, &in.jobs[i]);

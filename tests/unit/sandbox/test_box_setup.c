@@ -74,6 +74,51 @@ static void a_setup_that_fails_is_the_end(void **state)
     }
 }
 
+static void set_teardown(struct box_spec *spec, const char *script)
+{
+    const char *const argv[] = {"/bin/sh", "-e", "-c", script, NULL};
+    strv_push_all(&spec->teardown, (char *const *)(uintptr_t)argv);
+}
+
+/* However the agent ends, and whatever becomes of it itself. */
+static void a_teardown_is_last_and_the_status_is_the_agents(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *agent, *teardown, *out;
+        int status;
+    } cases[] = {
+        {"echo a; echo made >/tmp/made; exit 7", "cat /tmp/made; echo \"[$TOKEN]\"", "a\nmade\n[]", 7},
+        {"echo a; kill -9 $$", "echo down", "a\ndown", 137},
+        {"echo a", "echo down; exit 3", "a\ndown", 0},
+        {"echo a; sleep 1000 & exit 0", "pgrep -c sleep", "a\n1", 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        int status;
+        AUTO_BOX_SPEC struct box_spec spec;
+        boxtest_spec(&spec);
+        set_setup(&spec, "true");
+        strv_push(&spec.setup_env, "TOKEN=" SECRET);
+        set_teardown(&spec, cases[i].teardown);
+        AUTO_FREE char *out = boxtest_sh(&status, &spec, cases[i].agent);
+        assert_string_equal(out, cases[i].out);
+        assert_int_equal(status, cases[i].status);
+    }
+}
+
+static void nothing_is_torn_down_that_was_not_set_up(void **state)
+{
+    (void)state;
+    int status;
+    AUTO_BOX_SPEC struct box_spec spec;
+    boxtest_spec(&spec);
+    set_setup(&spec, "exit 3");
+    set_teardown(&spec, "echo down");
+    AUTO_FREE char *out = boxtest_sh(&status, &spec, "echo a");
+    assert_string_equal(out, "");
+    assert_int_equal(status, 1);
+}
+
 static void a_setup_program_that_is_absent(void **state)
 {
     (void)state;
@@ -148,6 +193,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_secret_reaches_the_setup_alone),
                                        cmocka_unit_test(what_is_no_secret_stays),
                                        cmocka_unit_test(a_setup_that_fails_is_the_end),
+                                       cmocka_unit_test(a_teardown_is_last_and_the_status_is_the_agents),
+                                       cmocka_unit_test(nothing_is_torn_down_that_was_not_set_up),
                                        cmocka_unit_test(a_setup_program_that_is_absent),
                                        cmocka_unit_test(set_up_and_agent_share_the_terminal),
                                        cmocka_unit_test(no_program_joins_the_setup)};
