@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "runner/base/clock.h"
 #include "runner/base/mem.h"
 #include "tests/unit/keep/world.h"
 
@@ -60,9 +61,9 @@ static void start(struct world *w, const char *script, const char *listed, int d
     strv_pushf(&w->spec.listen_ports, "%d", PROXY_PORT);
     if (listed)
         json_array_append_new(net, json_string(listed));
-    json_object_set_new(w->config, "proxy",
-                        json_pack("{s:i s:o s:i}", "port", PROXY_PORT, "net", net, "deadline_ms",
-                                  deadline_ms));
+    json_object_set_new(
+        w->config, "proxy",
+        json_pack("{s:i s:o s:i}", "port", PROXY_PORT, "net", net, "deadline_ms", deadline_ms));
     world_start(w);
 }
 
@@ -77,8 +78,9 @@ static void a_listed_address_is_reached_in_three_protocols_and_counted(void **st
     pid_t server = start_server(&port);
     AUTO_FREE char *listed = xasprintf("127.0.0.1:%u", port);
     AUTO_FREE char *script = xasprintf(
-        CURL PROXY "http://%s/a; " CURL "-p " PROXY "http://%s/b; " CURL
-             "-x socks5h://[::1]:17117 http://%s/c; curl -s -m 5 --noproxy '*' http://%s/; echo $?",
+        CURL PROXY
+        "http://%s/a; " CURL "-p " PROXY "http://%s/b; " CURL
+        "-x socks5h://[::1]:17117 http://%s/c; curl -s -m 5 --noproxy '*' http://%s/; echo $?",
         listed, listed, listed, listed);
     start(&w, script, listed, 0);
     AUTO_JSON json_t *decided = world_record(&w, "decided");
@@ -100,11 +102,11 @@ static void a_private_address_that_no_rule_lists_is_denied_at_once(void **state)
     struct world w;
     uint16_t port;
     pid_t server = start_server(&port);
-    AUTO_FREE char *script =
-        xasprintf(CURL PROXY "http://127.0.0.1:%u/; " CURL "-p " PROXY "http://127.0.0.1:%u/; " CURL
-                       "-x socks5h://127.0.0.1:17117 http://127.0.0.1:%u/; echo $?; " CURL PROXY
-                       "http://169.254.169.254/latest/",
-                  port, port, port);
+    AUTO_FREE char *script = xasprintf(
+        CURL PROXY "http://127.0.0.1:%u/; " CURL "-p " PROXY "http://127.0.0.1:%u/; " CURL
+                   "-x socks5h://127.0.0.1:17117 http://127.0.0.1:%u/; echo $?; " CURL PROXY
+                   "http://169.254.169.254/latest/",
+        port, port, port);
     start(&w, script, "127.0.0.1:1", 0);
     world_expect_exit(&w, 0, "exit");
     world_expect_in_log(&w, "127.0.0.1 is a loopback address");
@@ -192,18 +194,24 @@ static void a_deadline_is_told_as_one(void **state)
     world_done(&w);
 }
 
-/* Hosts by the hundred are neither recorded by the hundred nor reached. */
+/* Hosts by the hundred are neither recorded by the hundred nor reached. On a machine so busy that
+ * requests come no faster than they may, more of them are tried. */
 static void records_follow_no_flood_of_hosts(void **state)
 {
+    enum { AT_ONCE = 256, A_SECOND = 10 };
     (void)state;
     struct world w;
     start(&w,
-          "curl -s " PROXY "'http://10.0.[0-3].[1-150]/' | sort | uniq -c | sort -n | tail -n 1; "
-          "until curl -s " PROXY "http://10.9.9.9/ | grep private; do sleep 0.1; done",
+          "n=0; until curl -sZ " PROXY
+          "\"http://10.$n.[0-3].[1-150]/\" 2>/dev/null | grep -m1 'too many'; do "
+          "n=$((n+1)); done; "
+          "until curl -s " PROXY "http://10.255.9.9/ | grep private; do sleep 0.1; done",
           NULL, 0);
+    int64_t began_ms = clock_mono_ms();
     world_expect_exit(&w, 0, "exit");
+    int64_t may = AT_ONCE + A_SECOND * ((clock_mono_ms() - began_ms) / 1000 + 2);
     world_expect_in_log(&w, "too many different hosts; wait and try again");
-    world_expect_in_log(&w, "10.9.9.9 is a private address"); /* it goes on a little later */
+    world_expect_in_log(&w, "10.255.9.9 is a private address"); /* it goes on a little later */
     AUTO_JSON json_t *records = world_spool(&w);
     size_t i, n_over = 0;
     json_t *record;
@@ -212,8 +220,8 @@ static void records_follow_no_flood_of_hosts(void **state)
         if (strcmp(jx_str(record, "host", ""), "*") == 0)
             n_over += (size_t)jx_int(record, "denied", 0);
     }
-    assert_in_range(world_count(records, "decided"), 200, 400);
-    assert_in_range(n_over, 200, 400);
+    assert_in_range(world_count(records, "decided"), AT_ONCE - 50, (uintmax_t)may);
+    assert_true(n_over > 0);
     world_done(&w);
 }
 
