@@ -324,21 +324,21 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest each[] = {
         TEST(brings_commits_home),
-        TEST(a_person_may_gc_and_the_box_too),
-        TEST(many_objects_come_as_a_pack),
         TEST(snapshots_uncommitted_work),
         TEST(snapshot_records_conflicts),
-        TEST(other_refs_come_under_the_attempt),
-        TEST(rewritten_history_moves_the_branch),
-        TEST(a_moved_branch_is_left_alone),
-        TEST(a_checked_out_branch_is_left_alone),
         TEST(a_killed_git_does_not_block_a_resume),
         TEST(commits_and_a_snapshot_come_home),
         TEST(odd_names_survive),
         TEST(review_names_what_could_run),
-        TEST(refuses_a_box_that_lies),
     };
-    const struct CMUnitTest rest[] = {
+    const struct CMUnitTest rest[] = { /* the same whatever the engine */
+        TEST(a_person_may_gc_and_the_box_too),
+        TEST(many_objects_come_as_a_pack),
+        TEST(other_refs_come_under_the_attempt),
+        TEST(rewritten_history_moves_the_branch),
+        TEST(a_moved_branch_is_left_alone),
+        TEST(a_checked_out_branch_is_left_alone),
+        TEST(refuses_a_box_that_lies),
         cmocka_unit_test(the_pump_stops_at_its_bound),
     };
     if (!fixture_use(argc > 1 ? argv[1] : NULL))
