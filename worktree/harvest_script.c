@@ -11,12 +11,14 @@
  *
  * What an agent's index says of a file that has not changed is believed, as is its "assume unchanged".
  *
+ * Programs are started for what is there only: on a small repository they are most of a harvest's cost.
+ *
  * The git folder is read-only: new objects and the temporary index are in scratch. A snapshot holds
  * the files as they are, ignored ones never; a path that was seeded keeps the state it has in HEAD.
  */
 const char harvest_script[] =
     "set -u\n"
-    "s=/run/headgate/scratch changes=" CHANGES_HOOK " notes= snapshot=-\n"
+    "s=/run/headgate/scratch ask=" CHANGES_HOOK " notes= snapshot=-\n"
     "g() {\n"
     "    command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.pager=cat \\\n"
     "        -c core.safecrlf=false -c core.splitIndex=false -c gc.auto=0 \\\n"
@@ -27,15 +29,15 @@ const char harvest_script[] =
     "die() { echo \"$1\" >&2; exit 3; }\n"
     "note() { notes=\"${notes}note $1\n\"; }\n"
     "name_operation() {\n"
-    "    [ -e \"$GIT_DIR/MERGE_HEAD\" ] && echo 'A merge was in progress.'\n"
-    "    [ -e \"$GIT_DIR/CHERRY_PICK_HEAD\" ] && echo 'A cherry-pick was in progress.'\n"
-    "    [ -e \"$GIT_DIR/REVERT_HEAD\" ] && echo 'A revert was in progress.'\n"
-    "    [ -d \"$GIT_DIR/rebase-merge\" ] || [ -d \"$GIT_DIR/rebase-apply\" ] &&\n"
+    "    [ -e MERGE_HEAD ] && echo 'A merge was in progress.'\n"
+    "    [ -e CHERRY_PICK_HEAD ] && echo 'A cherry-pick was in progress.'\n"
+    "    [ -e REVERT_HEAD ] && echo 'A revert was in progress.'\n"
+    "    [ -d rebase-merge ] || [ -d rebase-apply ] &&\n"
     "        echo 'A rebase was in progress.'\n"
     "}\n"
     "write_message() {\n"
     "    printf 'Snapshot of uncommitted work\\n\\n'\n"
-    "    name_operation\n"
+    "    (cd \"$GIT_DIR\" && name_operation)\n"
     "    if [ -s \"$s/unmerged\" ]; then\n"
     "        echo 'Unmerged when it was taken, and recorded as the files were:'\n"
     "        sed 's/^/    /' \"$s/unmerged\"\n"
@@ -61,8 +63,9 @@ const char harvest_script[] =
     "    export GIT_ALTERNATE_OBJECT_DIRECTORIES=\"$HARVEST_OBJECTS\"\n"
     "    [ ! -f \"$GIT_DIR/index\" ] || cp -p \"$GIT_DIR/index\" \"$s/index\" ||\n"
     "        die 'the index cannot be copied'\n"
-    "    g ls-files -u | cut -f2- | sort -u | head -n 100 >\"$s/unmerged\"\n"
-    "    [ ! -x \"$changes\" ] || set -- -c core.fsmonitor=\"$changes\"\n"
+    "    g ls-files -u >\"$s/u\"\n"
+    "    [ ! -s \"$s/u\" ] || cut -f2- \"$s/u\" | sort -u | head -n 100 >\"$s/unmerged\"\n"
+    "    [ ! -x $ask ] || set -- -c core.fsmonitor=$ask\n"
     "    g \"$@\" add -A --sparse --ignore-errors --pathspec-from-file=\"$s/paths\" --pathspec-file-nul "
     "2>\"$s/said\" ||\n"
     "        note \"some files could not be recorded: $(grep -v ^hint: \"$s/said\" | head -n 1)\"\n"
@@ -80,13 +83,15 @@ const char harvest_script[] =
     "made'\n"
     "}\n"
     "list_unread() {\n"
+    "    [ -s \"$s/$1\" ] || return 0\n"
     "    g check-ignore -z --stdin <\"$s/$1\" 2>/dev/null | sort -z >\"$s/ignored\"\n"
     "    sort -z \"$s/$1\" | comm -z -23 - \"$s/ignored\" | tr '\\n\\0' '?\\n' | sed \"s/^/$1 /\"\n"
     "}\n"
     "list_refs() {\n"
     "    g for-each-ref --format='ref %(objectname) %(refname)' refs/heads refs/tags |\n"
     "        grep -vxFf \"$s/seed\"\n"
-    "    g log -g --format='stash %H' -n 100 refs/stash 2>/dev/null\n"
+    "    [ ! -e \"$GIT_DIR/logs/refs/stash\" ] ||\n"
+    "        g log -g --format='stash %H' -n 100 refs/stash 2>/dev/null\n"
     "}\n"
     "list_tips() {\n"
     "    [ \"$head\" = - ] || echo \"$head\"\n"
