@@ -211,6 +211,43 @@ static void add_range(struct strv *args, const struct graft *g, bool is_symmetri
     strv_push(args, "--");
 }
 
+/* What the tip would be without its own work: the target and what is left out together. Where these
+ * two do not fit, what is left out alone. */
+static bool make_ground(char ret_tree[65], const struct graft *g, struct err *err)
+{
+    AUTO_STRV struct strv conflicts = STRV_INIT;
+    return graft_merge_trees(ret_tree, &conflicts, g, g->target, g->leave_out, err) &&
+           (conflicts.n == 0 || graft_tree_of(ret_tree, g, g->leave_out, err));
+}
+
+bool graft_squash(char ret_tree[65], struct strv *conflicts, const struct graft *g, bool is_ahead,
+                  struct err *err)
+{
+    char ground[65];
+    if (!g->leave_out)
+        return is_ahead ? graft_tree_of(ret_tree, g, g->tip, err)
+                        : graft_merge_trees(ret_tree, conflicts, g, g->target, g->tip, err);
+    if (!is_ahead)
+        return graft_merge_on(ret_tree, conflicts, g, g->leave_out, g->target, g->tip, err);
+    return make_ground(ground, g, err) &&
+           graft_merge_on(ret_tree, conflicts, g, ground, g->target, g->tip, err);
+}
+
+bool graft_has_merges(bool *ret, const struct graft *g, struct err *err)
+{
+    AUTO_BUF struct buf out = BUF_INIT;
+    AUTO_STRV struct strv args = STRV_INIT;
+    struct gitrun run = git_of(g);
+    const char *const *words = GIT_ARGS("rev-list", "--count", "--merges");
+    for (; *words; words++)
+        strv_push(&args, *words);
+    add_range(&args, g, false);
+    if (!gitrun_line(&out, &run, (const char *const *)args.v, err))
+        return false;
+    *ret = strcmp(out.ptr, "0") != 0;
+    return true;
+}
+
 bool graft_only_author(struct strv *author, const struct graft *g, struct err *err)
 {
     AUTO_BUF struct buf out = BUF_INIT;

@@ -27,6 +27,11 @@ bool graft_merge_trees(char ret_tree[65], struct strv *conflicts, const struct g
 bool graft_merge_on(char ret_tree[65], struct strv *conflicts, const struct graft *g,
                     const char *base, const char *ours, const char *theirs,
                     struct err *err) WARN_UNUSED;
+/* All of the tip's work on the target, as one tree. is_ahead: the tip has all that the target has. */
+bool graft_squash(char ret_tree[65], struct strv *conflicts, const struct graft *g, bool is_ahead,
+                  struct err *err) WARN_UNUSED;
+/* Whether the tip's own part has merges, which graft_rebase would leave out. */
+bool graft_has_merges(bool *ret, const struct graft *g, struct err *err) WARN_UNUSED;
 /* A commit; parent2 NULL: none. author: GIT_AUTHOR_... settings, NULL: the person. */
 bool graft_commit(char ret_oid[65], const struct graft *g, const char *tree, const char *parent,
                   const char *parent2, const char *message, const struct strv *author,

@@ -290,9 +290,7 @@ static bool make_squash(struct merging *m, bool is_ahead, char ret_new[65], stru
     AUTO_STRV struct strv author = STRV_INIT;
     char tree[65], target_tree[65];
     if (!graft_tree_of(target_tree, g, g->target, err) || !graft_only_author(&author, g, err) ||
-        !(g->leave_out ? graft_merge_on(tree, conflicts, g, g->leave_out, g->target, g->tip, err)
-          : is_ahead   ? graft_tree_of(tree, g, g->tip, err)
-                       : graft_merge_trees(tree, conflicts, g, g->target, g->tip, err)))
+        !graft_squash(tree, conflicts, g, is_ahead, err))
         return false;
     if (m->result.conflicts.n > 0)
         return true;
@@ -323,7 +321,12 @@ static bool compute(struct merging *m, char ret_new[65], struct err *err)
         memcpy(ret_new, m->graft.tip, sizeof(m->graft.tip));
         return true;
     }
-    switch (m->how) {
+    /* A tip that took its target in resolved conflicts there; commit by commit they would come again. */
+    bool took_target = false;
+    if (is_ahead && g->leave_out && m->how == WT_MERGE_REBASE &&
+        !graft_has_merges(&took_target, g, err))
+        return false;
+    switch (took_target ? WT_MERGE_SQUASH : m->how) {
     case WT_MERGE_AUTO:
         return make_merge(m, ret_new, err);
     case WT_MERGE_SQUASH:

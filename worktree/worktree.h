@@ -274,7 +274,8 @@ struct wt_merge_ask {
     enum wt_merge_how how;
     const char *message;         /* NULL: a default; of no use to a fast-forward and a rebase */
     const char *leave_out;       /* a commit below the branch that stays out (uncommitted work that
-                                    it started from): AUTO is then a rebase. NULL: none */
+                                    it started from): AUTO is then a rebase, or one commit when
+                                    the branch has merged its target. NULL: none */
     const struct strv *trailers; /* "Key: value" lines for every commit that is made; there is then
                                     no fast-forward. NULL: none */
     bool dry_run;                /* changes nothing */

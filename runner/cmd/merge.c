@@ -100,8 +100,9 @@ static bool conflict(struct client *c, const json_t *attempt, const struct merge
     if (jx_bool(attempt, "base_wip", false))
         return err_set(err, ERR_CONFLICT,
                        "%s conflicts in %s; nothing was changed. It grew from your uncommitted work: "
-                       "commit that first, then merge again",
-                       id, paths.ptr);
+                       "commit that first, then merge again; or let the agent resolve it: headgate "
+                       "merge --to-agent %s",
+                       id, paths.ptr, id);
     return err_set(err, ERR_CONFLICT,
                    "%s conflicts in %s; nothing was changed. Resolve it with git merge %s, or let "
                    "the agent do it: headgate merge --to-agent %s",

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worktree/start.h"
+
 /* An attempt 1.1 with two commits that change src/one.c and add new, harvested. */
 static void make_work(struct fixture *f, struct wt_attempt *a)
 {
@@ -124,6 +126,52 @@ static void a_deleted_branch_is_merged_by_its_tip(void **state)
     free(sh(f, f->repo, "test -f new && git fsck --no-dangling"));
 }
 
+/* What an agent resolved by a merge of the target comes home, and of the uncommitted work that it
+ * started from what is still uncommitted does not. */
+static void resolved_work_leaves_uncommitted_work_out(void **state)
+{
+    struct fixture *f = *state;
+    for (int is_committed = 0; is_committed < 2; is_committed++) {
+        struct err err = ERR_INIT;
+        AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+        AUTO_WT_START struct wt_start s = WT_START_INIT;
+        AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
+        AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
+        in_repo(f, "git reset -q --hard && seq 9 >lines && git add lines && git commit -q "
+                   "--allow-empty -m lines && echo mine >mine");
+        assert_ok(wt_repo_open(&repo, f->repo, &err), &err);
+        assert_ok(wt_start_wip(&s, &repo, &err), &err);
+        f->base = s.commit.oid;
+        make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
+        free(inside(f, &a, "sed -i '5s/.*/agent/' lines && git commit -qam agent"));
+        in_repo(f, "%s sed -i '5s/.*/person/' lines && git commit -qam person",
+                is_committed ? "git add mine && git commit -qm mine &&" : "");
+        AUTO_FREE char *target = sh(f, f->repo, "git rev-parse main");
+        free(inside(f, &a,
+                    "git merge -q %s >/dev/null 2>&1; sed -i '/^[<=>]/d; /^person/d; "
+                    "s/^agent/both/' lines && git add lines && git commit -qm resolved",
+                    target));
+        harvest(f, &a, true, &h);
+        for (int how = WT_MERGE_AUTO; how <= WT_MERGE_REBASE; how++) {
+            AUTO_WT_MERGE struct wt_merge m = WT_MERGE_INIT;
+            const struct wt_merge_ask ask = {.branch = "headgate/1/1",
+                                             .how = (enum wt_merge_how)how,
+                                             .message = "all",
+                                             .leave_out = a.base};
+            assert_ok(merge_as(f, &ask, &m, &err), &err);
+            assert_int_equal(m.conflicts.n, 0);
+            assert_text(sh(f, f->repo, "git diff --name-only %s main; sed -n 5p lines; cat mine; "
+                                       "git status --porcelain", target),
+                        is_committed ? "lines\nboth\nmine" : "lines\nboth\nmine\n?? mine");
+            in_repo(f, "git reset -q --keep %s", target);
+        }
+        assert_ok(wt_discard(&a, true, &err), &err);
+        in_repo(f, "rm -f mine; git rm -q --cached --ignore-unmatch mine; git commit -q --allow-empty "
+                   "-m next");
+        f->base = NULL;
+    }
+}
+
 static void a_dry_run_sees_ignored_files(void **state)
 {
     WITH_WORK;
@@ -162,6 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_branch_that_is_rebased_stays),       TEST(a_harvest_leaves_a_rebase_alone),
         TEST(what_was_squashed_by_hand_is_there),   TEST(a_deleted_branch_is_merged_by_its_tip),
+        TEST(resolved_work_leaves_uncommitted_work_out),
         TEST(a_dry_run_sees_ignored_files),         TEST(says_what_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
