@@ -15,8 +15,8 @@
     bench.py build [PAIRS] [FILES] a file-heavy `make -j2` of FILES C files in `headgate box`, and in an overlay worktree, against outside
     bench.py rename [FILES] [ROUNDS]  renames in an overlay worktree, each of which parks, against a checkout; a folder of FILES files
                                    of the base, against copying and removing it
-    bench.py agents [ROUNDS] [CALLS]   each real agent that is installed, bare against gated: start alone and four at once, one shell
-                                   call, and the memory that Headgate adds
+    bench.py agents [ROUNDS] [CALLS] [NAME...]  each real agent that is installed (or these), bare against gated: start alone and four
+                                   at once, one shell call, and the memory that Headgate adds
     bench.py idle                  memory of server and keeper, and CPU with 8 agents that wait
 
 Figures are medians over alternating pairs; a ratio is the median of the pairs' own ratios. HEADGATE_BIN names the folder of the
@@ -26,6 +26,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import socket
 import statistics
 import subprocess
@@ -434,20 +435,21 @@ for i in range(int(sys.argv[3])):
 
 def main():
     words = sys.argv[1:] or [""]
-    numbers = [int(w) for w in words[1:]]
+    numbers, names = [int(w) for w in words[1:] if w.isdigit()], [w for w in words[1:] if not w.isdigit()]
     benches = {"box": lambda: bench_box(*(numbers or [40])), "call": lambda: bench_call(*(numbers or [200])),
                "rules": lambda: bench_rules(*(numbers or [1000])),
                "run": lambda: bench_run(*(numbers + [20, 20000][len(numbers):])), "idle": bench_idle,
                "trees": lambda: bench_trees.run(sys.modules[__name__], *(numbers + [36000, 5][len(numbers):])),
                "engines": lambda: bench_engines.run(sys.modules[__name__], *(numbers + [20000, 5][len(numbers):])),
                "rename": lambda: bench_rename.run(sys.modules[__name__], *(numbers + [3000, 3][len(numbers):])),
-               "agents": lambda: bench_agents.run(sys.modules[__name__], *(numbers + [5, 20][len(numbers):])),
+               "agents": lambda: bench_agents.run(sys.modules[__name__], names, *(numbers + [5, 20][len(numbers):])),
                "whole": lambda: bench_trees.whole(sys.modules[__name__], *(numbers or [100000])),
                "proxy": lambda: bench_proxy(*(numbers + [20, 256][len(numbers):])),
                "build": lambda: bench_build(*(numbers + [20, 300][len(numbers):])),
                "exec": lambda: bench_exec(*(numbers + [5, 200][len(numbers):]))}
-    if words[0] not in benches:
+    if words[0] not in benches or (names and words[0] != "agents"):
         sys.exit(__doc__)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # by way of what clears up
     make_world()
     try:
         benches[words[0]]()

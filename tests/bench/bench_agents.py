@@ -172,11 +172,11 @@ def serve(model, context=None):
     return server.server_address[1]
 
 
-def find_programs(bench):
+def find_programs(bench, names):
     """Those of the build tree (tests/agents/install.sh), else those in PATH; prints why one is left out."""
     pinned = dict(re.findall(r"^([A-Z]+)_VERSION=(.*)$", open(TESTS + "/agents/install.sh").read(), re.M))
     found = []
-    for agent in AGENTS:
+    for agent in (a for a in AGENTS if not names or a.name in names):
         folder = "%s/../agents/%s-%s/" % (bench.BIN, agent.name, pinned[agent.name.upper()])
         agent.program = (glob.glob(folder + agent.program_glob) or [shutil.which(agent.name)])[0]
         if not agent.program:
@@ -373,12 +373,12 @@ def bench_agent(bench, model, ways, agent, rounds, calls):
     tell(bench, agent, results)
 
 
-def run(bench, rounds, calls):
+def run(bench, names, rounds, calls):
     bench.sh("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
              "subjectAltName=DNS:localhost", "-keyout", bench.WORLD + "/tls.key", "-out", bench.WORLD + "/tls.pem")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(bench.WORLD + "/tls.pem", bench.WORLD + "/tls.key")
-    model, repo, agents = Model(), bench.make_repo(bench.WORLD + "/repo", 20), find_programs(bench)
+    model, repo, agents = Model(), bench.make_repo(bench.WORLD + "/repo", 20), find_programs(bench, names)
     bare = Bare(bench, repo, "http://127.0.0.1:%d" % serve(model))
     gated = Gated(bench, repo, "https://localhost:%d" % serve(model, context))
     os.makedirs(bench.WORLD + "/config/headgate")
