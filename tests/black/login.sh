@@ -31,7 +31,7 @@ has_answers() { [ "$(said "$1" answer | wc -l)" -ge "$2" ]; }
 # fakes N: start so many stand-ins in one run, its number in $fakes, and wait until all ask.
 fakes() {
     rm -f "$WORLD/flags/stop"
-    PATH=$FAKE_PATH headgate run --agent claude -n "$1" -j "$1" --detach --ro "$WORLD/flags" --env CLIENT_FLAGS="$WORLD/flags" \
+    PATH=$FAKE_PATH headgate run --agent claude --no-canary -n "$1" -j "$1" --detach --ro "$WORLD/flags" --env CLIENT_FLAGS="$WORLD/flags" \
         --env CLIENT_ASKS="$CLIENT_ASKS" --ladder auto go >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
     fakes=$(last_run)
     n_fakes=$1
