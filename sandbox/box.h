@@ -90,8 +90,9 @@ struct box_spec {
     uint16_t cols, rows;
     bool exec_notify; /* every execve waits for whoever holds the listener (BOX_MSG_CALL_LISTENER):
                          the caller must then serve it, or no program starts */
-    bool move_notify; /* every rename and landlock_restrict_self waits there as well, if a waiting call
-                         outlives all but fatal signals; only with an overlay (box_move) */
+    bool move_notify; /* every rename waits there as well, and what the caller must know for that:
+                         landlock_restrict_self, PR_SET_CHILD_SUBREAPER, CLONE_PARENT; if a waiting
+                         call outlives all but fatal signals, and only with an overlay (box_move) */
     struct box_limits limits;
     unsigned require; /* mask of 1 << enum layer_id: start fails unless active */
     unsigned without; /* mask of layers to leave out: for negative controls and doctor only */

@@ -11,7 +11,7 @@
 #include "runner/base/mem.h"
 #include "runner/keep/procfs.h"
 
-enum { ORIGIN_DEPTH_MAX = 64, ORIGIN_STATUS_BYTES = 4096, ORIGIN_PLACES = 1024 };
+enum { ORIGIN_DEPTH_MAX = 64, ORIGIN_PLACES = 1024 };
 
 struct process {
     pid_t pid, parent;
@@ -25,15 +25,6 @@ static bool process_of(struct process *ret, pid_t pid)
         return false;
     *ret = (struct process){.pid = pid, .parent = stat.parent, .start_ticks = stat.start_ticks};
     return true;
-}
-
-static pid_t group_of(pid_t tid)
-{
-    char text[ORIGIN_STATUS_BYTES];
-    if (procfs_read(text, sizeof text, tid, "status") <= 0)
-        return tid;
-    const char *line = strstr(text, "\nTgid:");
-    return line ? (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10) : tid;
 }
 
 static void add_program(struct strv *names, pid_t pid)
@@ -165,7 +156,7 @@ static bool is_start(const struct exec_family *f, pid_t group)
 void exec_origin_of(struct exec_origin *ret, const struct exec_family *f, pid_t tid)
 {
     struct process p = {0};
-    pid_t group = group_of(tid), at = group;
+    pid_t group = procfs_group(tid), at = group;
     *ret = (struct exec_origin){0};
     for (int depth = 0; depth < ORIGIN_DEPTH_MAX && at > 0 && at != f->init_pid; depth++) {
         if (!process_of(&p, at))
@@ -187,7 +178,7 @@ void exec_origin_of(struct exec_origin *ret, const struct exec_family *f, pid_t 
 void exec_origin_parents(struct strv *out, const struct exec_family *f, pid_t tid)
 {
     struct process p = {0};
-    pid_t at = group_of(tid);
+    pid_t at = procfs_group(tid);
     for (int depth = 0; depth < ORIGIN_DEPTH_MAX && at > 0 && at != f->init_pid; depth++) {
         if (!process_of(&p, at))
             return;

@@ -109,7 +109,7 @@ static bool begin(struct moves *m, const struct notice *n)
     struct err err = ERR_INIT;
     char from[EXEC_PATH_BYTES], to[EXEC_PATH_BYTES];
     int ctl = box_side_ctl(m->box);
-    if (m->is_off || ctl < 0 || !procfs_numbers_inside(&inside, n->tid) ||
+    if (ctl < 0 || !procfs_numbers_inside(&inside, n->tid) ||
         exec_path_read(from, n->tid, call.from) != 0 || exec_path_read(to, n->tid, call.to) != 0 ||
         !notice_lives(n->id, *m->listener_fd))
         return false;
@@ -140,19 +140,32 @@ static void begin_next(struct moves *m)
     }
 }
 
-static void turn_off(struct moves *m)
+/* Those that make it unknown who is narrowed. True: it was one of them. */
+static bool keep_account(struct moves *m, const struct notice *n)
 {
-    if (!m->is_off)
-        records_note(m->records, "a program in the box restricted itself by Landlock: from now on renames "
-                                 "of folders that were there at the start fail (EXDEV)");
-    m->is_off = true;
+    if (n->call == LANDLOCK_RESTRICT_SELF)
+        narrowed_add(&m->narrowed, n->tid);
+    else if (n->call == SYS_prctl || n->call == SYS_clone)
+        m->narrowed.is_unclear = true;
+    else
+        return false;
+    return true;
+}
+
+static bool may_be_narrowed(struct moves *m, pid_t tid)
+{
+    if (!narrowed_may_be(&m->narrowed, m->box->child.pid, tid))
+        return false;
+    if (!m->has_told)
+        records_note(m->records, "a folder was not renamed (EXDEV): who wanted it may be under Landlock rules of "
+                                 "its own, which nobody else can keep");
+    m->has_told = true;
+    return true;
 }
 
 void moves_take(struct moves *m, const struct notice *n)
 {
-    if (n->call == LANDLOCK_RESTRICT_SELF)
-        turn_off(m);
-    if (m->is_off || !is_folder_of_overlay(m, n)) {
+    if (keep_account(m, n) || !is_folder_of_overlay(m, n) || may_be_narrowed(m, n->tid)) {
         notice_go_on(n->id, *m->listener_fd);
         return;
     }
@@ -178,4 +191,5 @@ void moves_release(struct moves *m)
 {
     auto_fd_(&m->root_fd);
     free(m->waiting);
+    narrowed_release(&m->narrowed);
 }

@@ -4,9 +4,8 @@
  *   parked -> no folder of the overlay -> the kernel carries it out
  *          -> a folder -> waits for its turn -> pid 1 carries it out (sandbox/launch/move.h) -> its errno
  *
- * A program in the box that narrows itself by Landlock (landlock_restrict_self(2)) must not rename what
- * its rules keep from it. pid 1 cannot take them on, nor can be known to whom they went with fork(2), so
- * from then on the kernel has the word on every rename of that box.
+ * A program that narrows itself by Landlock must not rename what its rules keep from it, and pid 1 cannot
+ * take those on: the kernel has the word on what it and its offspring rename (narrowed.h).
  *
  * Nothing is decided here: a caller that deceives the look gets the kernel's answer instead of pid 1's,
  * or the other way round, and both act with the box's own rights.
@@ -15,6 +14,7 @@
 #define KEEP_MOVES_H
 
 #include "runner/keep/box_side.h"
+#include "runner/keep/narrowed.h"
 #include "runner/keep/notice.h"
 #include "runner/keep/records.h"
 
@@ -28,8 +28,9 @@ struct moves {
     struct notice *waiting;     /* in order; the first is under way when is_moving */
     size_t n_waiting;
     bool is_moving;
-    bool is_off; /* something in the box narrowed itself */
+    bool has_told;
     int last_id;
+    struct narrowed narrowed;
 };
 
 void moves_init(struct moves *m, const char *worktree, const int *listener_fd,

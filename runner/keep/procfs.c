@@ -42,6 +42,15 @@ bool procfs_numbers_inside(struct procfs_numbers *ret, pid_t tid)
     return ret->process > 0 && ret->thread > 0;
 }
 
+pid_t procfs_group(pid_t tid)
+{
+    char status[STATUS_BYTES];
+    if (procfs_read(status, sizeof status, tid, "status") <= 0)
+        return tid;
+    const char *line = strstr(status, "\nTgid:");
+    return line ? (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10) : tid;
+}
+
 /* The name in brackets may hold anything, so the fields are counted behind it. */
 bool procfs_stat_of(struct procfs_stat *ret, pid_t pid)
 {

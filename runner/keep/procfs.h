@@ -13,6 +13,9 @@
  * may not be read. */
 ssize_t procfs_read(char *ret, size_t size, pid_t pid, const char *name);
 
+/* The process of a thread; the same number where that cannot be read. */
+pid_t procfs_group(pid_t tid);
+
 /* Of a thread, in the innermost pid namespace that it is in. */
 struct procfs_numbers {
     long process, thread;

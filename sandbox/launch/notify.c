@@ -1,7 +1,7 @@
 /*
  * notify: the filter that parks calls of the box until the caller of the box answers: every execve
- * and execveat, and where the worktree is an overlay every rename, and whatever narrows itself by
- * Landlock: what is carried out for a caller would be so without its rules.
+ * and execveat, and where the worktree is an overlay every rename, and by what a process narrows itself
+ * or hides who started it: what is carried out for a caller would be so without rules of its own.
  *
  * pid 1 loads it on itself, so that whatever it forks, joined programs too, is under it from birth
  * and nothing in the box is less confined than the agent. pid 1 itself never calls exec. A program
@@ -14,6 +14,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -35,7 +36,7 @@ enum {
     FIRST_X32_CALL = 0x40000000,
     UNASKED = 0x68677266, /* any number that a kernel does not look at */
     LANDLOCK_RESTRICT_SELF = 446, /* one number on every architecture */
-    CODE_MAX = 32,
+    CODE_MAX = 64,
 };
 
 #define FLAGS_HIGH_WORD (offsetof(struct seccomp_data, args) + 8 * 4 + 4) /* little-endian */
@@ -80,11 +81,23 @@ static void add_parked(struct code *c, const int *calls, size_t n)
     }
 }
 
+/* Low words, which are all that the kernel takes of these; little-endian. */
+static void add_parked_by_argument(struct code *c, int call, uint16_t test, unsigned value)
+{
+    add(c, BPF_JMP | BPF_JEQ | BPF_K, (size_t)call, 0, 4);
+    add(c, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args), 0, 0);
+    add(c, (uint16_t)(BPF_JMP | test | BPF_K), value, 0, 1);
+    add(c, BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF, 0, 0);
+    add(c, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
+}
+
 /* The kernel reads 32 bits of the flags, so what pid 1's own calls have above them means something
  * to this filter only. Others may have it too: they then get what the kernel answers. */
 static void add_renames(struct code *c)
 {
     add_parked(c, renames, ARRAY_LEN(renames));
+    add_parked_by_argument(c, SYS_prctl, BPF_JEQ, PR_SET_CHILD_SUBREAPER);
+    add_parked_by_argument(c, SYS_clone, BPF_JSET, CLONE_PARENT);
     add(c, BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat2, 0, 3);
     add(c, BPF_LD | BPF_W | BPF_ABS, FLAGS_HIGH_WORD, 0, 0);
     add(c, BPF_JMP | BPF_JEQ | BPF_K, UNASKED, 1, 0);

@@ -18,10 +18,64 @@ done
 git add -A
 git commit -qm More
 
+# A program that is under Landlock rules of its own, and what it starts.
+cat >"$WORLD/narrow.py" <<'PY'
+import ctypes, errno, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+os.umask(0o022)
+
+def narrow():
+    rules = ctypes.c_uint64(1 << 5 | 1 << 7) # to remove a folder, to make one
+    fd = libc.syscall(444, ctypes.byref(rules), ctypes.sizeof(rules), 0)
+    assert fd >= 0 and libc.syscall(446, fd, 0) == 0
+
+def is_refused(old, new):
+    try:
+        os.rename(old, new)
+    except OSError as e:
+        assert e.errno in (errno.EACCES, errno.EXDEV), e
+        return True
+    return False
+
+def in_child(work):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os._exit(0 if work() else 1)
+        finally:
+            os._exit(2)
+    return pid
+
+def succeeds(pid):
+    return os.waitpid(pid, 0)[1] == 0
+
+def orphan_tries():
+    ends = os.pipe()
+    def begin():
+        if os.fork() == 0:
+            while os.getppid() == parent:
+                pass
+            os.write(ends[1], b'held' if is_refused('src', 'lib') else b'free')
+            os._exit(0)
+        return True
+    def narrow_and_begin():
+        global parent
+        narrow()
+        parent = os.getpid()
+        return begin()
+    assert succeeds(in_child(narrow_and_begin))
+    return os.read(ends[0], 4)
+
+rules = ctypes.c_uint64(1 << 7)
+if libc.syscall(444, ctypes.byref(rules), ctypes.sizeof(rules), 0) < 0:
+    raise SystemExit(0) # a kernel without it
+time.sleep(0.03) # who is older is told in hundredths of a second
+PY
+
 # inside NAME: what is on standard input runs as the agent; its branch is left in $branch.
 inside() {
     cat >"$WORLD/inside.sh"
-    check_status 0 "$1" headgate run --ladder auto --exec "${2:-watch}" --ro "$WORLD/inside.sh" -- sh -eu "$WORLD/inside.sh"
+    check_status 0 "$1" headgate run --ladder auto --exec "${2:-watch}" --ro "$WORLD/inside.sh" --ro "$WORLD/narrow.py" -- sh -eu "$WORLD/inside.sh"
     branch=headgate/$(last_run)/1
 }
 renames() { git diff --find-renames --name-status main "$branch" | cut -f1 | sort | uniq -c | sed 's/^ *//'; }
@@ -178,29 +232,32 @@ check_lacks 'nor in the harvest' headgate-moving /dev/stdin <<HARVEST
 $(git ls-tree -r --name-only "$branch")
 HARVEST
 
-inside 'what a program may not rename by its own Landlock, nobody renames for it' <<'IN'
+inside 'what a program may not rename by its own Landlock, nobody renames for it' <<IN
 python3 - <<'PY'
-import ctypes, errno, os
-libc = ctypes.CDLL(None, use_errno=True)
+exec(open('$WORLD/narrow.py').read())
 os.rename('a', 'a2')
-class Ruleset(ctypes.Structure):
-    _fields_ = [('fs', ctypes.c_uint64)]
-rules = Ruleset(1 << 5 | 1 << 7) # to remove a folder, to make one
-fd = libc.syscall(444, ctypes.byref(rules), ctypes.sizeof(rules), 0)
-if fd < 0:
-    raise SystemExit(0) # a kernel without it
-if os.fork() == 0:
-    assert libc.syscall(446, fd, 0) == 0
-    for old, new in (('b', 'b2'), ('src', 'lib')):
-        try:
-            os.rename(old, new)
-        except OSError as e:
-            assert e.errno in (errno.EACCES, errno.EXDEV), e
-        else:
-            os._exit(1)
-    os._exit(0)
-assert os.wait()[1] == 0
+assert succeeds(in_child(lambda: narrow() or is_refused('b', 'b2') and succeeds(in_child(lambda: is_refused('src', 'lib')))))
+assert orphan_tries() == b'held'
+os.rename('c', 'c2') # others go on as before
+assert libc.prctl(36, 1, 0, 0, 0) == 0 # orphans are this one's now
+assert orphan_tries() == b'held'
 assert os.path.exists('src') and not os.path.exists('lib')
+PY
+IN
+
+inside 'nor for a child that it gives to its parent' <<IN
+python3 - <<'PY'
+exec(open('$WORLD/narrow.py').read())
+clone = 56 if os.uname().machine == 'x86_64' else 220
+ends = os.pipe()
+def narrow_and_give():
+    narrow()
+    if libc.syscall(clone, 0x8000 | 17, 0, 0, 0, 0) == 0: # CLONE_PARENT, SIGCHLD
+        os.write(ends[1], b'held' if is_refused('src', 'lib') else b'free')
+        os._exit(0)
+    return True
+assert succeeds(in_child(narrow_and_give))
+assert os.read(ends[0], 4) == b'held'
 PY
 IN
 
