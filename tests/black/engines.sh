@@ -56,11 +56,24 @@ check_engine() { # ENGINE
     check_equal "$engine: no file is left" '' "$(find "$XDG_STATE_HOME"/headgate/*/attempts "$XDG_STATE_HOME"/headgate/*/bases -name tree 2>/dev/null)"
 }
 
+is_held() { grep -q " $2/.git ro" "/proc/$1/mountinfo"; }
+has_told() { headgate gate log --json | grep -q 'was replaced or removed on the host'; }
+check_held() { # ENGINE TREE: .git stays read-only in the box when the file below it is replaced on the host
+    files=${2%/tree}/files
+    [ -e "$files/.git" ] || return 0
+    pid=$(grep -lz "^HEADGATE_WORKTREE=$2\$" /proc/[0-9]*/environ 2>/dev/null | head -n 1 | cut -d/ -f3)
+    check "$1: .git is read-only" is_held "$pid" "$2"
+    cp "$files/.git" "$files/.git.new" && mv -f "$files/.git.new" "$files/.git"
+    until_true 10 has_told || fail "$1: nothing is told of the mount that went"
+    check "$1: it is mounted anew" is_held "$pid" "$2"
+}
+
 check_entered() { # ENGINE: enter shows the files where an agent runs
     headgate run --detach --engine "$1" --ladder auto -- sleep 600 >"$WORLD/out"
     run=$(last_run)
     until_true 30 is_running "$run.1" || die "$1: does not run"
     script -qec "headgate enter $run.1 -- cp Makefile left" /dev/null <&8 >"$OUT" 2>&1 || fail "$1: enter: $(cat "$OUT")"
+    check_held "$1" "$(headgate show "$run.1" --json | jq -r '.attempts[0].tree')"
     headgate stop "$run.1" >/dev/null
     until_true 30 is_done "$run.1" || fail "$1: is not stopped"
     check_equal "$1: what is written there comes home" "$(cat Makefile)" "$(git show "headgate/$run/1:left")"
