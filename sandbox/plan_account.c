@@ -5,9 +5,12 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+
+#define BASH "/bin/bash"
 
 enum { ACCOUNT_FILE_BYTES = 4 * 1024 * 1024, SHELL_FIELD = 6 };
 
@@ -54,9 +57,10 @@ static void find_account(char **ret_name, char **ret_shell, uid_t uid)
         name = entry ? entry->pw_name : NULL;
         shell = entry ? entry->pw_shell : NULL;
     }
-    /* A system account has a shell that refuses; the box is there to run programs. */
+    /* A system account has a shell that refuses; the box is there to run programs, and gets the one that people have, since
+     * agents wrap their commands by which it is. */
     if (!is_plain(shell) || strstr(shell, "nologin") || strstr(shell, "/false"))
-        shell = "/bin/sh";
+        shell = access(BASH, X_OK) == 0 ? BASH : "/bin/sh";
     *ret_name = xstrdup(is_plain(name) ? name : "agent");
     *ret_shell = xstrdup(shell);
 }

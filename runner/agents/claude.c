@@ -45,7 +45,8 @@ static json_t *managed_settings(const struct agent_start *start)
         "exit 2; }",
         start->hook_inside, start->gate_inside);
     return json_pack(
-        "{s:b, s:s, s:b, s:o, s:{s:[{s:s, s:[{s:s, s:s, s:i, s:s}]}], s:[{s:[{s:s, s:s}]}]}}", "allowManagedHooksOnly", 1,
+        "{s:b, s:b, s:s, s:b, s:o, s:{s:[{s:s, s:[{s:s, s:s, s:i, s:s}]}], s:[{s:[{s:s, s:s}]}]}}", "allowManagedHooksOnly", 1,
+        "allowManagedPermissionRulesOnly", 1, /* what a project allows by itself would run when a hook says nonsense */
         "disableBypassPermissionsMode", "disable", "includeCoAuthoredBy", 0, "env", pinned_environment(start),
         "hooks", "PreToolUse", "matcher", "*", "hooks", "type", "command", "command", command, "timeout",
         HOOK_TIMEOUT_S, "onFailure", "block", "SessionStart", "hooks", "type", "command", "command", command);
