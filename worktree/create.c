@@ -22,6 +22,7 @@
 #include "worktree/include.h"
 #include "worktree/lfs.h"
 #include "worktree/refs.h"
+#include "worktree/share.h"
 #include "worktree/subs.h"
 
 struct creation {
@@ -152,7 +153,9 @@ static bool make_gitdir(struct creation *c, struct err *err)
         .index = c->a.lower ? NULL : c->job.index, /* give_index */
         .is_overlay = c->a.lower != NULL,
     };
+    AUTO_BUF struct buf linked = BUF_INIT;
     struct include inc = {
+        .linked = &linked,
         .repo = c->repo,
         .patterns = c->how->include,
         .hooks_in_tree = c->a.hooks_in_tree,
@@ -161,10 +164,19 @@ static bool make_gitdir(struct creation *c, struct err *err)
         .lower = c->a.lower,
         .lower2 = c->a.lower2,
     };
+    const struct share share = {
+        .repo = c->repo,
+        .paths = c->how->share,
+        .dir = c->a.dir,
+        .into = inc.into,
+        .gitdir = c->a.gitdir,
+        .lower = c->a.lower,
+        .lower2 = c->a.lower2,
+    };
     AUTO_FREE char *indexes = fs_join(c->a.dir, ENGINE_SUBS);
     return gitdir_make(c->a.gitdir, &seed, err) && wt_fault(err) &&
            subs_equip(&c->a, c->job.subs_dir, err) && fs_remove_tree(AT_FDCWD, indexes, err) &&
-           include_seed(&inc, err) && wt_fault(err);
+           share_seed(&linked, &share, err) && include_seed(&inc, err) && wt_fault(err);
 }
 
 /* What the box's refs are compared with later, out of the agent's reach. */

@@ -97,9 +97,7 @@ static bool list_hooks(const struct include *inc, struct buf *out, struct err *e
         GIT_ARGS("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", spec), err);
 }
 
-/* Go down to the folder of path, making what is missing when make is set. -1 when something else
- * than a folder is in the way, with errno ENOENT when it is only missing. */
-static int walk_to_parent(int root, const char *path, bool make)
+int include_walk_to_parent(int root, const char *path, bool make)
 {
     AUTO_FD int fd = fcntl(root, F_DUPFD_CLOEXEC, 0);
     for (const char *slash; fd >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
@@ -115,13 +113,12 @@ static int walk_to_parent(int root, const char *path, bool make)
     return steal_fd(&fd);
 }
 
-/* True when the commit itself has nothing at path and only folders above it. */
-static bool is_free_below(int lower, const char *path)
+bool include_is_free_below(int lower, const char *path)
 {
     if (lower < 0)
         return true;
     struct stat st;
-    AUTO_FD int parent = walk_to_parent(lower, path, false);
+    AUTO_FD int parent = include_walk_to_parent(lower, path, false);
     if (parent < 0)
         return errno == ENOENT;
     return fstatat(parent, fs_basename(path), &st, AT_SYMLINK_NOFOLLOW) != 0;
@@ -144,12 +141,12 @@ static bool copy_one(int from_root, int to_root, const int lowers[2], const char
 {
     struct stat st;
     *ret_done = false;
-    AUTO_FD int from = walk_to_parent(from_root, path, false);
+    AUTO_FD int from = include_walk_to_parent(from_root, path, false);
     if (from < 0 || fstatat(from, fs_basename(path), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-        (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) || !is_free_below(lowers[0], path) ||
-        !is_free_below(lowers[1], path))
+        (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) || !include_is_free_below(lowers[0], path) ||
+        !include_is_free_below(lowers[1], path))
         return true;
-    AUTO_FD int to = walk_to_parent(to_root, path, true);
+    AUTO_FD int to = include_walk_to_parent(to_root, path, true);
     if (to < 0)
         return errno == ENOTDIR || errno == ELOOP || err_sys(err, errno, "cannot copy %s", path);
     if (fstatat(to, fs_basename(path), &st, AT_SYMLINK_NOFOLLOW) == 0)
@@ -204,8 +201,9 @@ bool include_seed(const struct include *inc, struct err *err)
     AUTO_FREE char *hooks = fs_join(inc->repo->toplevel, inc->hooks_in_tree);
     if (*inc->hooks_in_tree && fs_is_dir(hooks) && !list_hooks(inc, &paths, err))
         return false;
-    if (paths.len == 0)
+    if (paths.len == 0 && inc->linked->len == 0)
         return true;
+    buf_add(&done, inc->linked->ptr, inc->linked->len);
     AUTO_FREE char *record = fs_join(inc->dir, INCLUDE_RECORD);
     return copy_all(inc, &paths, &done, err) &&
            fs_write_plain(AT_FDCWD, record, done.ptr, done.len, 0600, err);

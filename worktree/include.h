@@ -23,8 +23,14 @@ struct include {
     const char *dir;             /* the attempt's folder */
     const char *into;            /* upper layer or tree */
     const char *lower, *lower2;  /* NULL: none */
+    const struct buf *linked;    /* links that were made (share.h), for the record */
 };
 
+/* Go down to the folder of path, making what is missing when make is set; no link is followed. -1 when
+ * something else than a folder is in the way, with errno ENOENT when it is only missing. */
+int include_walk_to_parent(int root, const char *path, bool make);
+/* True when a commit's files (-1: none) have nothing at path and only folders above it. */
+bool include_is_free_below(int lower, const char *path);
 bool include_seed(const struct include *inc, struct err *err) WARN_UNUSED;
 /* A sentence on what was held back, by the attempt's folder; allocated, NULL: nothing. */
 char *include_note(const char *dir);

@@ -81,6 +81,10 @@ bool wt_remotes(struct wt_remotes *ret, const char *common_dir, struct err *err)
 /* Allocated: the short name of the branch that the main checkout is on, or NULL. */
 char *wt_main_branch(const char *common_dir, struct err *err);
 
+/* In an attempt's folder: absolute paths of the person's that its box is to show read-only, each ended
+ * by a NUL. */
+#define WT_SHARED_RECORD "shared"
+
 struct wt_commit {
     char oid[65];
     char *ref; /* what it was named by, for people: "main", "v1.2", "HEAD" when detached */
@@ -178,6 +182,8 @@ struct wt_create {
     enum wt_engine engine;
     uid_t uid; /* (uid_t)-1: the caller */
     gid_t gid;
+    const struct strv *share;   /* worktree.share: ignored paths of the checkout that appear in the worktree
+                                   as links; the caller shows what WT_SHARED_RECORD lists. NULL: none */
     const struct strv *include; /* worktree.include: patterns in gitignore syntax of ignored files
                                    that are copied from the person's checkout; NULL: none */
 };

@@ -9,6 +9,7 @@
 #include "runner/attempt/claims.h"
 #include "runner/base/changes.h"
 #include "runner/base/fs.h"
+#include "runner/base/limits.h"
 #include "runner/base/mem.h"
 #include "sandbox/profile.h"
 
@@ -214,12 +215,30 @@ static bool cover_paths(struct box_spec *spec, const struct boxes *b, struct err
     return true;
 }
 
+/* Where the links of worktree.share lead. What has become a link since is not followed. */
+static bool show_shared(struct box_spec *spec, const struct boxes *b, struct err *err)
+{
+    AUTO_BUF struct buf paths = BUF_INIT;
+    AUTO_FREE char *record = fs_join(b->tree->dir, WT_SHARED_RECORD);
+    if (!fs_exists(record))
+        return true;
+    if (!fs_read_file(&paths, AT_FDCWD, record, LIMIT_CONFIG_BYTES, err))
+        return false;
+    for (const char *p = paths.ptr; p < paths.ptr + paths.len; p += strlen(p) + 1) {
+        struct err absent = ERR_INIT;
+        AUTO_FREE char *real = fs_realpath(p, &absent);
+        if (real && strcmp(real, p) == 0)
+            box_spec_bind(spec, p, p, BOX_BIND_OPTIONAL);
+    }
+    return true;
+}
+
 /* The configuration first, so that the command line has the last word. */
 static bool add_overrides(struct box_spec *spec, const struct boxes *b, struct err *err)
 {
     const struct attempt_spec *s = b->spec;
     size_t first = spec->n_binds;
-    if (!show_configured(spec, b, "box.ro", 0, err) ||
+    if (!show_shared(spec, b, err) || !show_configured(spec, b, "box.ro", 0, err) ||
         !show_configured(spec, b, "box.rw", BOX_BIND_WRITE, err))
         return false;
     for (size_t i = 0; i < s->ro.n; i++)

@@ -56,10 +56,11 @@ static bool create_tree(struct wt_attempt *ret, const struct paths *paths, const
                         const struct account *account, struct err *err)
 {
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
-    AUTO_STRV struct strv include = STRV_INIT;
+    AUTO_STRV struct strv include = STRV_INIT, share = STRV_INIT;
     enum wt_engine engine = WT_ENGINE_OVERLAY;
     const char *wanted = engine_wanted(config, spec->engine);
     config_list(&include, config, "worktree.include");
+    config_list(&share, config, "worktree.share");
     if ((wanted && !wt_engine_parse(&engine, wanted, err)) || !wt_repo_open(&repo, spec->repo, err))
         return false;
     const struct wt_create how = {
@@ -73,6 +74,7 @@ static bool create_tree(struct wt_attempt *ret, const struct paths *paths, const
         .engine = engine,
         .uid = account->is_other ? account->uid : (uid_t)-1,
         .gid = account->is_other ? account->gid : (gid_t)-1,
+        .share = share.n ? &share : NULL,
         .include = include.n ? &include : NULL,
     };
     return wt_create(ret, &repo, &how, err);

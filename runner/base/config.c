@@ -56,6 +56,7 @@ static const struct {
     {"worktree.engine", VALUE_TEXT},
     {"worktree.include", VALUE_TEXT},
     {"worktree.setup", VALUE_TEXT},
+    {"worktree.share", VALUE_TEXT},
     {"worktree.teardown", VALUE_TEXT},
     {"agent.default", VALUE_TEXT},
     {"agent.*.model", VALUE_TEXT},
