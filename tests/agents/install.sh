@@ -34,7 +34,7 @@ use_program() {
     PATH="$WORLD/programs/$1:$PATH"
     # One script has canaries made (canary.sh); a canary in each would double the time of all.
     git config --file "$XDG_CONFIG_HOME/headgate/config" run.canary false
-    env -i HOME="$HOME" PATH="$PATH" timeout 60 "$1" --version >"$WORLD/version" 2>&1 ||
+    env -i HOME="$HOME" PATH="$PATH" timeout 120 "$1" --version >"$WORLD/version" 2>&1 ||
         skip "$1 does not run here: $(head -n 1 "$WORLD/version")"
 }
 
@@ -78,7 +78,7 @@ start_model() {
     rm -f "$WORLD/model.jsonl" "$WORLD/port"
     python3 "$TESTS/agents/model.py" "$WORLD/script.json" "$WORLD/model.jsonl" >"$WORLD/port" &
     BACKGROUND="$BACKGROUND $!"
-    until_true 10 grep -q port "$WORLD/port" || die 'the model server did not start'
+    until_true 60 grep -q port "$WORLD/port" || die 'the model server did not start'
     port=$(sed 's/port //' "$WORLD/port")
     export ANTHROPIC_BASE_URL="http://127.0.0.1:$port" OPENAI_BASE_URL="http://127.0.0.1:$port/v1" \
         GOOGLE_GEMINI_BASE_URL="http://127.0.0.1:$port"

@@ -19,7 +19,7 @@ start_tls() {
         "TCP:127.0.0.1:$port" 2>/dev/null &
     BACKGROUND="$BACKGROUND $!"
     tls_pid=$!
-    until_true 10 tls_listens || die 'no TLS server'
+    until_true 60 tls_listens || die 'no TLS server'
     export ANTHROPIC_BASE_URL="https://localhost:$tls_port" OPENAI_BASE_URL="https://localhost:$tls_port/v1" \
         GOOGLE_GEMINI_BASE_URL="https://localhost:$tls_port"
 }

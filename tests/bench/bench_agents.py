@@ -382,9 +382,10 @@ def run(bench, names, rounds, calls):
     bare = Bare(bench, repo, "http://127.0.0.1:%d" % serve(model))
     gated = Gated(bench, repo, "https://localhost:%d" % serve(model, context))
     os.makedirs(bench.WORLD + "/config/headgate")
+    config = ["git", "config", "--file", bench.WORLD + "/config/headgate/config"]
+    bench.sh(*config, "run.canary", "false")  # made once for each version of an agent: no part of a start
     try:
         for agent in agents:
-            config = ["git", "config", "--file", bench.WORLD + "/config/headgate/config"]
             bench.sh(*config, "agent.%s.ca" % agent.name, bench.WORLD + "/tls.pem")
             if agent.model:
                 bench.sh(*config, "agent.%s.model" % agent.name, agent.model)
