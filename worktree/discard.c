@@ -178,7 +178,9 @@ bool wt_discard(const struct wt_attempt *a, bool force, struct err *err)
     bool has_repo = fs_is_dir(a->repo);
     if (!has_repo && !force)
         return err_set(err, ERR_REFUSED,
-                       "the repository of attempt %s is gone (%s); discard it with --force", a->id,
+                       "the repository of attempt %s is gone (%s); move it back if it was moved, or "
+                       "discard the attempt with --force",
+                       a->id,
                        a->repo);
     if (!force && (!refuse_unharvested(a, err) || !refuse_unmerged(a, err)))
         return false;

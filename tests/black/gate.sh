@@ -39,8 +39,10 @@ check_has 'all of the words' 'second line, ünïcode' "$WORLD/denied"
 run_agent --ladder confirm --detach -- 'ungated (printf "{\"tool\":\"Bash\",\"args\":{\"command\":\"make lost\"}}" | timeout 1 headgate-hook) || true
 await go' >/dev/null 2>&1
 run=$(last_run)
-until_true 20 has_pending || die 'no call'
-lost=$(pending)
+# By then it may wait or be orphaned already.
+only_call() { headgate show "$run.1" --json | jq -er '.attempts[0].calls[0].id'; }
+until_true 20 only_call || die 'no call'
+lost=$(only_call)
 is_state() { [ "$(headgate gate show "$1" --json | jq -r .state)" = "$2" ]; }
 until_true 20 is_state "$lost" orphaned || die "the vanished call is $(headgate gate show "$lost" --json)"
 check_status 1 'approving a vanished call fails' headgate gate approve "$lost"
