@@ -74,7 +74,7 @@ bool pulse_is_limited(struct pulse *p, int64_t until_ms, const char *why)
     return !is_known;
 }
 
-bool pulse_waits(struct pulse *p, const char *why)
+static bool pulse_waits(struct pulse *p, const char *why)
 {
     if (p->state == PULSE_WAITING)
         return false;
@@ -94,6 +94,11 @@ bool pulse_failed(struct pulse *p, const char *error)
     if (p->state == PULSE_RETRYING)
         pulse_works(p);
     return true;
+}
+
+bool pulse_terminal(struct pulse *p, bool is_still)
+{
+    return is_still ? pulse_waits(p, "its terminal is still") : pulse_works(p);
 }
 
 bool pulse_hears(struct pulse *p, int64_t message)

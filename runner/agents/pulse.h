@@ -49,6 +49,8 @@ void pulse_release(struct pulse *p);
 bool pulse_line(struct pulse *p, const char *output_kind, const char *line, size_t len, int64_t now_ms);
 /* The same of a line of its standard error, for agents that tell some things only there. */
 bool pulse_error_line(struct pulse *p, const char *output_kind, const char *line, size_t len, int64_t now_ms);
+/* Its own terminal moves, or has been still for a while: interfaces of agents draw something all the time that they work. */
+bool pulse_terminal(struct pulse *p, bool is_still);
 /* The name by which an agent takes up a person's message, and its task; out has PULSE_ID_BYTES. */
 void pulse_message_id(char *out, int64_t message);
 void pulse_task_id(char *out, uint64_t number);

@@ -20,7 +20,6 @@ bool pulse_works(struct pulse *p);
 bool pulse_retries(struct pulse *p, bool is_limit, int64_t until_ms, const char *why);
 /* No request is taken until then. */
 bool pulse_is_limited(struct pulse *p, int64_t until_ms, const char *why);
-bool pulse_waits(struct pulse *p, const char *why);
 bool pulse_failed(struct pulse *p, const char *error);
 /* It took up this message and all before it. */
 bool pulse_hears(struct pulse *p, int64_t message);

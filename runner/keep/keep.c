@@ -183,6 +183,7 @@ static void keep_close_handles(struct keep *k)
     uv_close((uv_handle_t *)&k->sighup, NULL);
     uv_close((uv_handle_t *)&k->enter, NULL);
     uv_close((uv_handle_t *)&k->pulse_pause, NULL);
+    uv_close((uv_handle_t *)&k->still, NULL);
     speech_close(&k->speech);
 }
 
@@ -372,6 +373,8 @@ static void keep_init_parts(struct keep *k)
     pulse_init(&k->pulse);
     uv_timer_init(&k->loop, &k->pulse_pause);
     k->pulse_pause.data = k;
+    uv_timer_init(&k->loop, &k->still);
+    k->still.data = k;
     uv_prepare_init(&k->loop, &k->before_waiting);
     k->before_waiting.data = k;
     if (k->config.freezes)

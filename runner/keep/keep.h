@@ -91,6 +91,7 @@ struct keep {
     uv_signal_t sigterm, sighup;
     uv_prepare_t before_waiting; /* for events: freezes and thaws by what waits then */
     uv_timer_t linger; /* retries of `exited`, the minute without a server, the last second */
+    uv_timer_t still; /* since the agent's terminal moved */
     uv_timer_t pulse_pause; /* between two records of the pulse */
     uv_timer_t enter; /* from a text that was said to the key that sends it */
 
@@ -133,6 +134,8 @@ void keep_ask_token(void *arg, const json_t *question);
 
 /* keep_pulse.c: a whole line of output; what of it is not on record yet. */
 void keep_pulse_line(void *arg, bool is_aside, const char *line, size_t len);
+/* The agent's terminal moves. */
+void keep_pulse_stir(struct keep *k);
 void keep_pulse_flush(struct keep *k);
 
 /* [{"call","name"}] of all that waits for a person, new reference. */

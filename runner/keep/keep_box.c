@@ -24,6 +24,8 @@ static void keep_source_data(void *arg, const char *bytes, size_t len)
     struct keep *k = source->keep;
     output_add(&k->output, bytes, len, source->has_lines);
     attach_room_data(&k->room, bytes, len);
+    if (k->config.is_interactive)
+        keep_pulse_stir(k);
 }
 
 static void keep_source_end(void *arg)

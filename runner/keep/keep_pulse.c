@@ -5,7 +5,7 @@
 #include "runner/base/jx.h"
 #include "runner/keep/keep.h"
 
-enum { PULSE_EVERY_MS = 1000 };
+enum { PULSE_EVERY_MS = 1000, STILL_MS = 5000 };
 
 static void keep_pulse_record(struct keep *k)
 {
@@ -34,6 +34,31 @@ static void keep_on_pulse_pause(uv_timer_t *timer)
         keep_pulse_tell(k);
 }
 
+static void keep_pulse_changed(struct keep *k)
+{
+    k->pulse_is_dirty = true;
+    if (!uv_is_active((const uv_handle_t *)&k->pulse_pause))
+        keep_pulse_tell(k);
+}
+
+/* While a call of its waits for a person, that is what it waits for. */
+static void keep_on_still(uv_timer_t *timer)
+{
+    struct keep *k = timer->data;
+    AUTO_JSON json_t *waiting = keep_waiting(k);
+    if (k->state == KEEP_RUNNING && json_array_size(waiting) == 0 && pulse_terminal(&k->pulse, true))
+        keep_pulse_changed(k);
+}
+
+void keep_pulse_stir(struct keep *k)
+{
+    if (k->state != KEEP_RUNNING)
+        return;
+    uv_timer_start(&k->still, keep_on_still, STILL_MS, 0);
+    if (pulse_terminal(&k->pulse, false))
+        keep_pulse_changed(k);
+}
+
 /* What the agent took up of what was said to it, and whether it waits for more that nobody will say. */
 static void keep_pulse_follow(struct keep *k)
 {
@@ -55,16 +80,14 @@ void keep_pulse_line(void *arg, bool is_aside, const char *line, size_t len)
     bool has_changed = is_aside ? pulse_error_line(&k->pulse, k->config.output, line, len, now_ms)
                                 : pulse_line(&k->pulse, k->config.output, line, len, now_ms);
     keep_pulse_follow(k);
-    if (!has_changed)
-        return;
-    k->pulse_is_dirty = true;
-    if (!uv_is_active((const uv_handle_t *)&k->pulse_pause))
-        keep_pulse_tell(k);
+    if (has_changed)
+        keep_pulse_changed(k);
 }
 
 void keep_pulse_flush(struct keep *k)
 {
     uv_timer_stop(&k->pulse_pause);
+    uv_timer_stop(&k->still);
     if (k->pulse_is_dirty)
         keep_pulse_record(k);
 }

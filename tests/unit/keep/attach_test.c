@@ -132,6 +132,21 @@ static void say_types_a_line(void **state)
     world_done(&w);
 }
 
+static void a_still_terminal_waits_for_input(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init_interactive(&w, "echo ready; read x; echo \"said <$x>\"; read y");
+    world_start(&w);
+    AUTO_JSON json_t *still = world_record(&w, "pulse");
+    assert_string_equal(jx_str(jx_obj(still, "pulse"), "state", ""), "waiting");
+    assert_string_equal(jx_str(json_array_get(jx_arr(still, "news"), 0), "kind", ""), "waiting");
+    world_send(&w, json_pack("{s:s s:s}", "t", "say", "text", "go on"));
+    AUTO_JSON json_t *moved = world_record(&w, "pulse");
+    assert_string_equal(jx_str(jx_obj(moved, "pulse"), "state", ""), "working");
+    world_done(&w);
+}
+
 static void saying_to_a_headless_agent_is_noted(void **state)
 {
     (void)state;
@@ -356,6 +371,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         world_test(a_client_types_resizes_and_sees_the_end),
         world_test(say_types_a_line),
+        world_test(a_still_terminal_waits_for_input),
         world_test(saying_to_a_headless_agent_is_noted),
         world_test(a_headless_agent_hears_what_is_said_once),
         world_test(one_with_a_stream_is_given_its_task_and_then_the_end),
