@@ -15,7 +15,6 @@
 #include "runner/base/subvol.h"
 #include "worktree/basetree_delta.h"
 #include "worktree/fault.h"
-#include "worktree/gitdir.h"
 #include "worktree/gitrun.h"
 #include "worktree/subs.h"
 
@@ -166,42 +165,6 @@ static bool make_folder(const struct basetree_want *want, const char *path, stru
                                             : fs_mkdirs(path, 0755, err);
 }
 
-/* Let git note in the index that no folder has an untracked file, so that the first status in a
- * worktree need not list them all. What it notes depends on the excludes, so it sees those of a box.
- * Without it a status takes longer, and nothing else. */
-static bool learn_untracked(const struct basetree_want *want, const struct basetree *b,
-                            struct err *err)
-{
-    AUTO_FREE char *gitdir = fs_join(b->path, "look");
-    AUTO_STRV struct strv config = STRV_INIT, env = STRV_INIT;
-    AUTO_BUF struct buf ignored = BUF_INIT;
-    const struct ref_list no_refs = REF_LIST_INIT;
-    const struct gitdir_seed seed = {
-        .repo = want->repo,
-        .cfg = want->cfg,
-        .refs = &no_refs,
-        .branch = "look",
-        .base = want->oid,
-    };
-    checkout_add_index_config(&config);
-    strv_push(&config, "core.untrackedCache=true");
-    strv_push(&config, "index.threads=1");
-    strv_push(&config, "core.excludesFile=/nonexistent"); /* info/exclude has it */
-    strv_push(&env, "GIT_OPTIONAL_LOCKS=1");
-    const struct gitrun g = {
-        .git_dir = gitdir,
-        .work_tree = b->tree,
-        .index_file = b->index,
-        .config = &config,
-        .env = &env,
-    };
-    struct err why = ERR_INIT;
-    bool ok = gitdir_make(gitdir, &seed, &why) &&
-              gitrun_out(&ignored, &g, GIT_ARGS("status", "--porcelain"), &why);
-    (void)ok;
-    return fs_remove_tree(AT_FDCWD, gitdir, err);
-}
-
 /* From nothing, or from another one. */
 static bool make_in(const char *path, const char *suffix, const struct basetree_want *want,
                     struct err *err)
@@ -225,8 +188,7 @@ static bool make_in(const char *path, const char *suffix, const struct basetree_
         return make_face(want, &b, &paths, err);
     return fs_mkdirs(b.path, 0700, err) && make_folder(want, b.tree, err) && wt_fault(err) &&
            checkout_files(&c, &paths, err) && wt_fault(err) &&
-           subs_check_out(want, b.path, b.tree, err) && make_face(want, &b, &paths, err) &&
-           (want->kind != BASETREE_LAYER || learn_untracked(want, &b, err));
+           subs_check_out(want, b.path, b.tree, err) && make_face(want, &b, &paths, err);
 }
 
 /* The lock is held: whatever has the temporary name is a leftover. */

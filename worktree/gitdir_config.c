@@ -195,6 +195,8 @@ void gitdir_config(struct buf *out, const struct gitdir_seed *seed, const char *
     add_fixed(out, "core.bare", "false");
     add_fixed(out, "core.logallrefupdates", "true");
     add_fixed(out, "core.fsmonitor", seed->is_overlay ? CHANGES_HOOK : "false");
+    if (seed->is_overlay) /* told that everything may have changed, git forgets to tell this one */
+        add_fixed(out, "core.untrackedcache", "false");
     add_fixed(out, "commit.gpgsign", "false");
     add_fixed(out, "tag.gpgsign", "false");
     add_fixed(out, "tag.forcesignannotated", "false");

@@ -19,7 +19,6 @@ struct walk {
     struct buf out;
     struct buf path; /* of the folder at hand, with a slash behind it; empty at the top */
     int entries, depth;
-    bool is_changed; /* this folder, or one above it */
 };
 
 bool changes_hook_is_called(const char *program)
@@ -43,15 +42,12 @@ static void name_path(struct walk *w, const char *name, const char *suffix)
     buf_addch(&w->out, '\0');
 }
 
-/* Something came, went or was renamed in the folder or above it: of what went nothing is left but
- * this, and what came may be older. The second name, of nothing, makes git list the folder anew for
- * untracked files. */
+/* Something came, went or was renamed in the folder: of what went nothing is left but this. */
 static bool name_folder(struct walk *w)
 {
     if (w->path.len == 0)
         return false;
     name_path(w, "", "");
-    name_path(w, ".headgate", "");
     return true;
 }
 
@@ -75,12 +71,10 @@ static bool walk_entry(struct walk *w, int dirfd, const struct dirent *e)
         return true;
     }
     size_t len = w->path.len;
-    bool was_changed = w->is_changed;
     int fd = openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     buf_addf(&w->path, "%s/", e->d_name);
     bool ok = fd >= 0 && walk_folder(w, fd);
     buf_truncate(&w->path, len);
-    w->is_changed = was_changed;
     return ok;
 }
 
@@ -94,8 +88,7 @@ static bool walk_folder(struct walk *w, int fd)
     if (!dir || w->depth >= DEPTH_MAX || fstat(fd, &st) != 0)
         return false;
     int64_t changed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
-    w->is_changed |= changes_is_later(&w->since, changed_ns);
-    if (w->is_changed && !name_folder(w))
+    if (changes_is_later(&w->since, changed_ns) && !name_folder(w))
         return false;
     w->depth++;
     bool ok = true;

@@ -20,7 +20,7 @@ index=$(git rev-parse --git-dir)/index
 cp -p "$index" /tmp/plain-index
 want=$(GIT_INDEX_FILE=/tmp/plain-index git -c core.fsmonitor=false -c core.untrackedCache=false status --porcelain 2>&1)
 got=$(git status --porcelain 2>&1)
-[ "$want" = "$got" ] || { printf 'DIFFER after %s\nwant: %s\ngot: %s\n' "$1" "$want" "$got"; exit 1; }
+[ "$want" = "$got" ] || { echo "DIFFER after $1"; echo "$want" >/tmp/want; echo "$got" | diff /tmp/want -; exit 1; }
 IN
 
 # One operation out of many, on a file or folder that is there or was, chosen by a number.
@@ -99,7 +99,7 @@ echo left >>a/b/c/t3 && rm d/t6 && echo left >g/h/left
 echo all the same
 IN
 headgate run --ladder auto --ro "$WORLD/inside.sh" --ro "$WORLD/same.sh" --ro "$WORLD/random.sh" -- sh "$WORLD/inside.sh" >"$WORLD/out" 2>&1 || {
-    headgate logs "$(last_run).1" | tail -n 30
+    headgate logs "$(last_run).1" | grep -A 200 DIFFER
     die "in the box: $(tail -n 3 "$WORLD/out")"
 }
 run=$(last_run)
