@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "runner/base/changes.h"
+#include "runner/base/clock.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "worktree/attempt.h"
@@ -210,15 +211,16 @@ static bool hand_over(const struct creation *c, struct err *err)
 
 /* When nothing more is put into the upper layer, the index can say that it knows all that is there:
  * git then asks for what changes from here on. */
-static bool give_index(const struct creation *c, struct changes_token *ret, struct err *err)
+static bool give_index(const struct creation *c, struct err *err)
 {
+    struct changes_token now;
     if (!c->a.lower)
-        return changes_now(ret, err);
+        return true;
     AUTO_BUF struct buf token = BUF_INIT;
     AUTO_FREE char *to = fs_join(c->a.gitdir, "index");
-    if (!changes_after_this(ret, err))
+    if (!changes_after_this(&now, err))
         return false;
-    changes_format(&token, ret);
+    changes_format(&token, &now);
     if (!gitindex_give(to, c->job.index, token.ptr, c->repo->object_format, err))
         return false;
     return c->a.uid == (uid_t)-1 || chown(to, c->a.uid, c->a.gid) == 0 ||
@@ -245,13 +247,12 @@ static bool make_face(const struct creation *c, struct err *err)
 
 static bool carry_out(struct creation *c, struct err *err)
 {
-    struct changes_token token;
     if (!wt_fault(err) || !make_files(c, err) || !make_gitdir(c, err) || !save_seed(c, err) ||
-        !make_face(c, err) || !hand_over(c, err) || !give_index(c, &token, err) ||
-        !wt_fault(err) || !attempt_make_refs(&c->a, c->how->base_name, err) ||
-        !attempt_save(&c->a, err) || !attempt_end(&c->a, err))
+        !make_face(c, err) || !hand_over(c, err) || !give_index(c, err) || !wt_fault(err) ||
+        !attempt_make_refs(&c->a, c->how->base_name, err) || !attempt_save(&c->a, err) ||
+        !attempt_end(&c->a, err))
         return false;
-    changes_settle(&token);
+    clock_pass_tick(); /* else discard and git could miss what the agent writes first */
     return true;
 }
 

@@ -16,6 +16,7 @@
 #include "worktree/fault.h"
 #include "worktree/gitrun.h"
 #include "worktree/merged.h"
+#include "worktree/moment.h"
 #include "worktree/record.h"
 #include "worktree/refs.h"
 #include "worktree/repo.h"
@@ -105,28 +106,12 @@ bool wt_is_merged(bool *ret, const struct wt_attempt *a, struct err *err)
     return true;
 }
 
-/* The last moment at which everything was known: the last harvest with a snapshot, else the
- * creation. */
-static bool known_moment(struct timespec *ret, const struct wt_attempt *a, struct err *err)
-{
-    static const char *const names[] = {"harvested", RECORD_ATTEMPT};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        AUTO_FREE char *path = fs_join(a->dir, names[i]);
-        struct stat st;
-        if (stat(path, &st) == 0) {
-            *ret = st.st_mtim;
-            return true;
-        }
-    }
-    return err_set(err, ERR_NOT_FOUND, "there is no worktree of an attempt in %s", a->dir);
-}
-
 static bool refuse_unharvested(const struct wt_attempt *a, struct err *err)
 {
     struct timespec when;
     AUTO_FREE char *left = fs_join(a->dir, RECORD_LEFT);
-    if (!known_moment(&when, a, err))
-        return false;
+    if (!moment_known(&when, a, RECORD_ATTEMPT))
+        return err_set(err, ERR_NOT_FOUND, "there is no worktree of an attempt in %s", a->dir);
     if (fs_exists(left))
         return err_set(err, ERR_REFUSED,
                        "attempt %s has files that are too large to be brought home, in %s; copy "

@@ -23,6 +23,7 @@
 #include "worktree/include.h"
 #include "worktree/lfs.h"
 #include "worktree/meanwhile.h"
+#include "worktree/moment.h"
 #include "worktree/quarantine.h"
 #include "worktree/record.h"
 #include "worktree/refs.h"
@@ -266,8 +267,8 @@ static bool import(struct homecoming *h, struct err *err)
         return true;
     list_tips(h, &tips);
     h->has_quarantine = true;
-    return quarantine_fill(h->quarantine, h->a, h->box.pack_fd, &tips, err) &&
-           wt_fault(err) && quarantine_migrate(h->quarantine, h->a->repo, err) && wt_fault(err);
+    return quarantine_fill(h->quarantine, h->a, h->box.pack_fd, &tips, err) && wt_fault(err) &&
+           quarantine_migrate(h->quarantine, h->a->repo, err) && wt_fault(err);
 }
 
 static bool summarise(struct wt_harvest *ret, const struct homecoming *h, struct err *err)
@@ -314,20 +315,6 @@ static char *make_note(const struct homecoming *h, const char *obstacle)
     return note.len > 0 ? buf_steal(&note) : NULL;
 }
 
-/* The moment before the box is read: whatever is written later is not harvested (discard asks). */
-static bool stamp(const struct wt_attempt *a, const char *name, struct err *err)
-{
-    AUTO_FREE char *path = fs_join(a->dir, name);
-    return fs_write_plain(AT_FDCWD, path, "", 0, 0600, err);
-}
-
-static bool commit_stamp(const struct wt_attempt *a, struct err *err)
-{
-    AUTO_FREE char *from = fs_join(a->dir, "harvesting");
-    AUTO_FREE char *to = fs_join(a->dir, "harvested");
-    return rename(from, to) == 0 || err_sys(err, errno, "cannot note the harvest of %s", a->id);
-}
-
 /* Discard asks while there is what only the worktree has. */
 static bool note_left_out(const struct homecoming *h, struct err *err)
 {
@@ -367,14 +354,14 @@ static bool bring_home(struct wt_harvest *ret, struct homecoming *h, wt_box_fn r
         .run_in_box = run_in_box,
         .arg = arg,
     };
-    if ((h->with_snapshot && !stamp(h->a, "harvesting", err)) ||
+    if ((h->with_snapshot && !moment_begin(h->a, err)) ||
         !harvest_box_run(&h->box, &ask, err))
         return false;
     if (h->with_snapshot)
         clear_locks(h->a);
     h->tip = *h->box.snapshot ? h->box.snapshot : *h->box.head ? h->box.head : NULL;
     if (!import(h, err) || !set_refs(h, &why, err) || !wt_fault(err) ||
-        (h->with_snapshot && (!note_left_out(h, err) || !commit_stamp(h->a, err))))
+        (h->with_snapshot && (!note_left_out(h, err) || !moment_keep(h->a, err))))
         return false;
     const char *tip = h->tip ? h->tip : h->a->base;
     memcpy(ret->tip, tip, strlen(tip) + 1);

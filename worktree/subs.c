@@ -13,6 +13,7 @@
 #include "worktree/attempt.h"
 #include "worktree/changed.h"
 #include "worktree/gitrun.h"
+#include "worktree/moment.h"
 #include "worktree/record.h"
 
 #define RECORD_SUBS "subs"
@@ -287,13 +288,8 @@ bool subs_check_out(const struct basetree_want *want, const char *folder, const 
 bool subs_has_news(const struct wt_attempt *a, const struct wt_attempt *s, size_t i,
                    bool with_snapshot)
 {
-    static const char *const moments[] = {"harvested", "seed"};
-    struct stat st = {0};
-    for (size_t k = 0; k < ARRAY_LEN(moments); k++) {
-        AUTO_FREE char *path = fs_join(s->dir, moments[k]);
-        if (stat(path, &st) == 0)
-            break;
-    }
-    return changed_since(a->gitdir, s->gitdir + strlen(a->gitdir) + 1, &st.st_mtim) ||
-           (with_snapshot && changed_since(attempt_files(a), a->subs.v[i].path, &st.st_mtim));
+    struct timespec when;
+    return !moment_known(&when, s, "seed") ||
+           changed_since(a->gitdir, s->gitdir + strlen(a->gitdir) + 1, &when) ||
+           (with_snapshot && changed_since(attempt_files(a), a->subs.v[i].path, &when));
 }

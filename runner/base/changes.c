@@ -39,15 +39,6 @@ bool changes_after_this(struct changes_token *ret, struct err *err)
     return true;
 }
 
-void changes_settle(const struct changes_token *token)
-{
-    const struct timespec millisecond = {.tv_nsec = 1000000};
-    int64_t made_ns = token->since_ns - spare_ns;
-    for (int64_t left = spare_ns / millisecond.tv_nsec;
-         left > 0 && read_clock(CLOCK_REALTIME_COARSE) <= made_ns; left--)
-        nanosleep(&millisecond, NULL);
-}
-
 void changes_format(struct buf *out, const struct changes_token *token)
 {
     buf_addf(out, TOKEN_NAME " %" PRId64 " %" PRId64 " %s", token->since_ns, token->offset_ns,

@@ -29,10 +29,9 @@ struct changes_token {
 
 /* The token of this moment, for one who looks at the files afterwards. */
 bool changes_now(struct changes_token *ret, struct err *err) WARN_UNUSED;
-/* The same for one who made all changes so far himself; changes_settle returns once everything that
- * happens from then on is later than it, within some milliseconds. */
+/* The same for one who made all changes so far himself, and lets nobody make others before
+ * clock_pass_tick. */
 bool changes_after_this(struct changes_token *ret, struct err *err) WARN_UNUSED;
-void changes_settle(const struct changes_token *token);
 
 void changes_format(struct buf *out, const struct changes_token *token);
 /* False for what is no token of ours, or is of no use as of `now`. */

@@ -28,6 +28,22 @@ int64_t clock_mono_us(void)
     return now_us(CLOCK_MONOTONIC);
 }
 
+static int64_t now_ns(clockid_t clock)
+{
+    struct timespec ts;
+    clock_gettime(clock, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+void clock_pass_tick(void)
+{
+    enum { TRIES = 1000 }; /* a clock that is set back meanwhile is not waited for */
+    const struct timespec millisecond = {.tv_nsec = 1000000};
+    int64_t began_ns = now_ns(CLOCK_REALTIME);
+    for (int i = 0; i < TRIES && now_ns(CLOCK_REALTIME_COARSE) <= began_ns; i++)
+        nanosleep(&millisecond, NULL);
+}
+
 void clock_add_duration(struct buf *out, int64_t duration_ms)
 {
     int64_t s = duration_ms > 0 ? duration_ms / 1000 : 0;

@@ -10,6 +10,9 @@
 int64_t clock_unix_ms(void);
 int64_t clock_mono_ms(void);
 int64_t clock_mono_us(void);
+/* Return once whatever is written from now on has a later time than all that was written before:
+ * files get the time of the last tick. Some milliseconds. */
+void clock_pass_tick(void);
 /* Append a short duration: "0s", "59s", "3m12s", "2h05m", "4d03h". Negative counts as 0. */
 void clock_add_duration(struct buf *out, int64_t duration_ms);
 /* Append local time "2026-11-30 14:05:09". */

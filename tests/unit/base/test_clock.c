@@ -1,6 +1,8 @@
 #include "tests/unit/base/scratch.h"
 
 #include <inttypes.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "runner/base/clock.h"
@@ -51,6 +53,35 @@ static void clocks_run(void **state)
     assert_true(ms >= us / 1000);
     assert_true(clock_mono_us() >= us);
     assert_true(clock_unix_ms() > INT64_C(1700000000000));
+}
+
+static struct timespec time_of_new_file(const char *name)
+{
+    struct err err = ERR_INIT;
+    struct stat st;
+    assert_ok(fs_write_plain(AT_FDCWD, name, "x", 1, 0600, &err));
+    assert_int_equal(stat(name, &st), 0);
+    return st.st_mtim;
+}
+
+static bool is_later(struct timespec a, struct timespec b)
+{
+    return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec);
+}
+
+static void files_differ_in_time_after_a_tick(void **state)
+{
+    enum { ROUNDS = 50 };
+    int equal = 0;
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct timespec before = time_of_new_file("a");
+        equal += !is_later(time_of_new_file("b"), before); /* without: mostly the same tick */
+        before = time_of_new_file("c");
+        clock_pass_tick();
+        assert_true(is_later(time_of_new_file("d"), before));
+    }
+    assert_true(equal > 0);
 }
 
 struct parse_case {
@@ -121,9 +152,13 @@ static void sizes_parse(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(durations_are_short), cmocka_unit_test(local_time_is_local),
-        cmocka_unit_test(clocks_run),          cmocka_unit_test(durations_parse),
+        cmocka_unit_test(durations_are_short),
+        cmocka_unit_test(local_time_is_local),
+        cmocka_unit_test(clocks_run),
+        cmocka_unit_test(durations_parse),
         cmocka_unit_test(sizes_parse),
+        cmocka_unit_test_setup_teardown(files_differ_in_time_after_a_tick, scratch_set_up,
+                                        scratch_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

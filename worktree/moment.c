@@ -1,0 +1,42 @@
+#include "worktree/moment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "runner/base/clock.h"
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+
+static const char begun[] = "harvesting", kept[] = "harvested";
+
+bool moment_begin(const struct wt_attempt *a, struct err *err)
+{
+    AUTO_FREE char *path = fs_join(a->dir, begun);
+    if (!fs_write_plain(AT_FDCWD, path, "", 0, 0600, err))
+        return false;
+    clock_pass_tick();
+    return true;
+}
+
+bool moment_keep(const struct wt_attempt *a, struct err *err)
+{
+    AUTO_FREE char *from = fs_join(a->dir, begun);
+    AUTO_FREE char *to = fs_join(a->dir, kept);
+    return rename(from, to) == 0 || err_sys(err, errno, "cannot note the harvest of %s", a->id);
+}
+
+bool moment_known(struct timespec *ret, const struct wt_attempt *a, const char *made)
+{
+    const char *const names[] = {kept, made};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        AUTO_FREE char *path = fs_join(a->dir, names[i]);
+        struct stat st;
+        if (stat(path, &st) == 0) {
+            *ret = st.st_mtim;
+            return true;
+        }
+    }
+    return false;
+}
