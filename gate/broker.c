@@ -12,17 +12,21 @@
 enum { REF_BYTES = 200, WORDS_MAX = 64, WORDS_BYTES = 128 * 1024 };
 
 static const char why_person[] =
-    "would publish a package with a person's credentials, which no box has: Headgate does not carry "
+    "would publish a package with a person's credentials, which no box has: Headgate does not "
+    "carry "
     "that out; tell the person what to publish, and that it is done outside of the box";
 
 /* Commands that publish packages, by their words. */
 static const char *const publishing[][3] = {
-    {"npm", "publish"},          {"pnpm", "publish"},   {"yarn", "publish"},
-    {"yarn", "npm", "publish"},  {"bun", "publish"},    {"jsr", "publish"},
-    {"cargo", "publish"},        {"gem", "push"},       {"twine", "upload"},
-    {"poetry", "publish"},       {"flit", "publish"},   {"hatch", "publish"},
-    {"pdm", "publish"},          {"uv", "publish"},     {"mvn", "deploy"},
-    {"gradle", "publish"},       {"dotnet", "nuget", "push"}, {"helm", "push"},
+    {"npm", "publish"},          {"pnpm", "publish"},
+    {"yarn", "publish"},         {"yarn", "npm", "publish"},
+    {"bun", "publish"},          {"jsr", "publish"},
+    {"cargo", "publish"},        {"gem", "push"},
+    {"twine", "upload"},         {"poetry", "publish"},
+    {"flit", "publish"},         {"hatch", "publish"},
+    {"pdm", "publish"},          {"uv", "publish"},
+    {"mvn", "deploy"},           {"gradle", "publish"},
+    {"dotnet", "nuget", "push"}, {"helm", "push"},
 };
 
 void broker_act_release(struct broker_act *act)
@@ -75,8 +79,9 @@ struct reader {
 
 static bool refuse_option(const struct reader *r, const char *name, size_t len, struct err *err)
 {
-    return err_set(err, ERR_REFUSED, "%.*s is not carried out with %s: %s", (int)(len < 80 ? len : 80),
-                   name, r->act->words, broker_option_advice(r->c, name, len));
+    return err_set(err, ERR_REFUSED, "%.*s is not carried out with %s: %s",
+                   (int)(len < 80 ? len : 80), name, r->act->words,
+                   broker_option_advice(r->c, name, len));
 }
 
 static bool take_lease(struct reader *r, const char *value, struct err *err)
@@ -105,9 +110,10 @@ static bool take_repo(struct reader *r, const char *value, struct err *err)
 static bool check_filter(const char *value, struct err *err)
 {
     return (!strstr(value, "env") && !strstr(value, "ENV")) ||
-           err_set(err, ERR_REFUSED,
-                   "a --jq filter with 'env' in it is not carried out, since it could print the login; "
-                   "use --json alone and filter here");
+           err_set(
+               err, ERR_REFUSED,
+               "a --jq filter with 'env' in it is not carried out, since it could print the login; "
+               "use --json alone and filter here");
 }
 
 /* name is "--limit" or "-L". */
@@ -159,7 +165,8 @@ static bool read_long(struct reader *r, const char *word, struct err *err)
 {
     size_t len = strcspn(word, "=");
     const char *value = word[len] ? word + len + 1 : NULL;
-    bool may_stand_alone = broker_lists(r->c->flags, word, len) || broker_lists(r->c->maybes, word, len);
+    bool may_stand_alone =
+        broker_lists(r->c->flags, word, len) || broker_lists(r->c->maybes, word, len);
     if (!value && may_stand_alone) {
         take_flag(r, word, len);
         return true;
@@ -214,8 +221,9 @@ static bool read_refspec(struct broker_act *act, const char *text, struct err *e
     AUTO_FREE char *src = xstrndup(text, colon ? (size_t)(colon - text) : strlen(text));
     const char *dst = colon ? colon + 1 : NULL;
     if (text[0] == '+')
-        return err_set(err, ERR_REFUSED, "a forced push names the branch and the commit that it replaces: "
-                                         "--force-with-lease=BRANCH:COMMIT");
+        return err_set(err, ERR_REFUSED,
+                       "a forced push names the branch and the commit that it replaces: "
+                       "--force-with-lease=BRANCH:COMMIT");
     if (!src[0])
         return err_set(err, ERR_REFUSED, "branches are deleted by a person");
     const char *name = strncmp(src, heads, sizeof(heads) - 1) == 0 ? src + sizeof(heads) - 1 : src;
@@ -229,7 +237,8 @@ static bool read_refspec(struct broker_act *act, const char *text, struct err *e
         dst = is_head ? NULL : name;
     if (!dst)
         return true;
-    const char *branch = strncmp(dst, heads, sizeof(heads) - 1) == 0 ? dst + sizeof(heads) - 1 : dst;
+    const char *branch =
+        strncmp(dst, heads, sizeof(heads) - 1) == 0 ? dst + sizeof(heads) - 1 : dst;
     if (!broker_is_branch(branch) || (branch == dst && strncmp(dst, "refs/", 5) == 0))
         return err_set(err, ERR_REFUSED, "a push goes to a branch, by its name");
     act->dst = xasprintf("%s%s", heads, branch);
@@ -241,7 +250,8 @@ static bool is_remote_name(const char *name)
     size_t len = strlen(name);
     if (len == 0 || len > REF_BYTES || name[0] == '-' || strstr(name, ".."))
         return false;
-    return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") == len &&
+    return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
+               len &&
            name[0] != '.';
 }
 
@@ -272,12 +282,14 @@ static bool read_git(struct reader *r, struct err *err)
     return read_refspec(act, act->operands.v[0], err);
 }
 
-/* An operand of gh and glab is a number or a branch; an address would name a repository of its own. */
+/* An operand of gh and glab is a number or a branch; an address would name a repository of its own.
+ */
 static bool read_other(struct reader *r, struct err *err)
 {
     struct broker_act *act = r->act;
     if (r->operands.n > r->c->max_operands)
-        return err_set(err, ERR_USAGE, "'%.80s' is one word too many", r->operands.v[r->c->max_operands]);
+        return err_set(err, ERR_USAGE, "'%.80s' is one word too many",
+                       r->operands.v[r->c->max_operands]);
     for (size_t i = 0; i < r->operands.n; i++) {
         const char *word = r->operands.v[i];
         const char *name = word[0] == '#' || word[0] == '!' ? word + 1 : word;
@@ -296,7 +308,8 @@ static bool is_bounded(char *const *argv, size_t n, struct err *err)
     for (size_t i = 0; i < n; i++)
         bytes += strlen(argv[i]) + 1;
     return (n <= WORDS_MAX && bytes <= WORDS_BYTES) ||
-           err_set(err, ERR_LIMIT, "the command is longer than %d words or %d bytes", WORDS_MAX, WORDS_BYTES);
+           err_set(err, ERR_LIMIT, "the command is longer than %d words or %d bytes", WORDS_MAX,
+                   WORDS_BYTES);
 }
 
 static bool refuse_command(char *const *argv, size_t n, struct err *err)
@@ -316,10 +329,11 @@ static bool read_globals(struct broker_act *act, char *const *argv, size_t n, st
         return true;
     broker_git_subcommand(&odd, &dir, argv, n);
     if (odd)
-        return err_set(err, ERR_REFUSED,
-                       "git %.80s is not carried out: neither settings nor programs of the box have "
-                       "an effect on what is done with a person's credentials; leave it out",
-                       odd);
+        return err_set(
+            err, ERR_REFUSED,
+            "git %.80s is not carried out: neither settings nor programs of the box have "
+            "an effect on what is done with a person's credentials; leave it out",
+            odd);
     act->dir = dir ? xstrdup(dir) : NULL;
     return true;
 }
@@ -331,7 +345,8 @@ bool broker_read(struct broker_act *ret, char *const *argv, size_t n, struct err
     if (n == 0)
         return err_set(err, ERR_USAGE, "no command is named");
     if (broker_publishes(argv, n))
-        return err_set(err, ERR_REFUSED, "%.40s %.40s %s", argv[0], argv[1], broker_publishes(argv, n));
+        return err_set(err, ERR_REFUSED, "%.40s %.40s %s", argv[0], argv[1],
+                       broker_publishes(argv, n));
     if (!is_bounded(argv, n, err))
         return false;
     r.c = broker_find(&r.at, argv, n);
@@ -339,7 +354,8 @@ bool broker_read(struct broker_act *ret, char *const *argv, size_t n, struct err
         return refuse_command(argv, n, err);
     act.kind = r.c->kind;
     act.program = r.c->words[0];
-    act.words = xasprintf("%s%s%s", r.c->words[1], r.c->words[2] ? " " : "", r.c->words[2] ? r.c->words[2] : "");
+    act.words = xasprintf("%s%s%s", r.c->words[1], r.c->words[2] ? " " : "",
+                          r.c->words[2] ? r.c->words[2] : "");
     bool ok = read_globals(&act, argv, n, err) && read_words(&r, err) &&
               (strcmp(act.program, "git") == 0 ? read_git(&r, err) : read_other(&r, err));
     strv_release(&r.operands);
@@ -351,7 +367,8 @@ bool broker_read(struct broker_act *ret, char *const *argv, size_t n, struct err
 }
 
 /* The first operand, as far as the options are known. NULL: none. */
-static const char *first_operand(const struct broker_command *c, char *const *argv, size_t n, size_t at)
+static const char *first_operand(const struct broker_command *c, char *const *argv, size_t n,
+                                 size_t at)
 {
     for (; at < n; at++) {
         const char *word = argv[at];
@@ -359,7 +376,8 @@ static const char *first_operand(const struct broker_command *c, char *const *ar
             return at + 1 < n ? argv[at + 1] : NULL;
         if (word[0] != '-')
             return word;
-        at += broker_lists(c->values, word, strlen(word)) && strcmp(word, "--force-with-lease") != 0;
+        at +=
+            broker_lists(c->values, word, strlen(word)) && strcmp(word, "--force-with-lease") != 0;
     }
     return NULL;
 }

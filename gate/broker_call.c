@@ -50,12 +50,13 @@ static bool refuse_remote(const json_t *remotes, const char *name, struct err *e
     }
     if (names.len == 0)
         return err_set(err, ERR_REFUSED, "the person's repository has no remote");
-    return err_set(err, ERR_REFUSED, "the person's repository has no remote '%s', only: %.200s", name,
-                   names.ptr);
+    return err_set(err, ERR_REFUSED, "the person's repository has no remote '%s', only: %.200s",
+                   name, names.ptr);
 }
 
 /* The named one; else origin, else the only one. */
-static const json_t *choose_remote(const struct broker_act *act, const json_t *remotes, struct err *err)
+static const json_t *choose_remote(const struct broker_act *act, const json_t *remotes,
+                                   struct err *err)
 {
     const json_t *remote = find_remote(remotes, act->remote ? act->remote : "origin");
     if (!remote && !act->remote && json_array_size(remotes) == 1)
@@ -65,7 +66,8 @@ static const json_t *choose_remote(const struct broker_act *act, const json_t *r
     return remote;
 }
 
-static bool set_ref(json_t *args, const struct broker_act *act, const struct call_request *r, struct err *err)
+static bool set_ref(json_t *args, const struct broker_act *act, const struct call_request *r,
+                    struct err *err)
 {
     const char *commit = jx_str(r->args, "commit", "");
     const char *branch = jx_str(r->args, "branch", "");
@@ -80,8 +82,10 @@ static bool set_ref(json_t *args, const struct broker_act *act, const struct cal
     return true;
 }
 
-/* gh and glab work on the project behind a remote; another one that is named is another repository. */
-static bool set_repo(json_t *args, const struct broker_act *act, const json_t *remotes, struct err *err)
+/* gh and glab work on the project behind a remote; another one that is named is another repository.
+ */
+static bool set_repo(json_t *args, const struct broker_act *act, const json_t *remotes,
+                     struct err *err)
 {
     size_t i;
     const json_t *remote;
@@ -92,7 +96,8 @@ static bool set_repo(json_t *args, const struct broker_act *act, const json_t *r
     {
         AUTO_BROKER_URL struct broker_url url = BROKER_URL_INIT;
         struct err ignored = ERR_INIT;
-        if ((first && remote != first) || !broker_url_parse(&url, jx_str(remote, "url", ""), &ignored))
+        if ((first && remote != first) ||
+            !broker_url_parse(&url, jx_str(remote, "url", ""), &ignored))
             continue;
         AUTO_FREE char *project = broker_url_project(&url);
         AUTO_FREE char *with_host = project ? xasprintf("%s/%s", url.host, project) : NULL;
@@ -104,12 +109,14 @@ static bool set_repo(json_t *args, const struct broker_act *act, const json_t *r
         jx_set_str(args, "repo", project);
         return true;
     }
-    return act->repo ? err_set(err, ERR_REFUSED, "no remote of the person's repository is '%.100s'", act->repo)
+    return act->repo ? err_set(err, ERR_REFUSED, "no remote of the person's repository is '%.100s'",
+                               act->repo)
                      : err_set(err, ERR_REFUSED, "the remote is no project of %s",
                                strcmp(act->program, "gh") == 0 ? "GitHub" : "GitLab");
 }
 
-static bool set_remote(json_t *args, const struct broker_act *act, const json_t *remotes, struct err *err)
+static bool set_remote(json_t *args, const struct broker_act *act, const json_t *remotes,
+                       struct err *err)
 {
     AUTO_BROKER_URL struct broker_url url = BROKER_URL_INIT;
     const json_t *remote = choose_remote(act, remotes, err);

@@ -12,13 +12,13 @@
     "--show-forced-updates --unshallow -4 --ipv4 -6 --ipv6"
 #define FETCH_VALUES "--depth --deepen --refmap -j --jobs"
 #define GH_SHOW "--json --jq -q --template -t"
-#define GH_EDIT_VALUES                                                                              \
-    "--title -t --body -b --milestone -m --add-label --remove-label --add-assignee "               \
+#define GH_EDIT_VALUES                                                               \
+    "--title -t --body -b --milestone -m --add-label --remove-label --add-assignee " \
     "--remove-assignee --add-project --remove-project"
 #define GLAB_PAGES "--page -p --per-page -P --output -F"
 
-/* From the manuals of git 2.39, gh 2.23 and glab 1.36. What opens a browser, an editor or a file, asks, or
- * names another server is left out. */
+/* From the manuals of git 2.39, gh 2.23 and glab 1.36. What opens a browser, an editor or a file,
+ * asks, or names another server is left out. */
 static const struct broker_command commands[] = {
     {{"git", "fetch"}, BROKER_FETCH, FETCH_FLAGS, FETCH_VALUES, "", 16},
     {{"git", "pull"},
@@ -47,8 +47,9 @@ static const struct broker_command commands[] = {
     {{"gh", "issue", "list"},
      BROKER_READ,
      "",
-     GH_SHOW " --assignee -a --author -A --label -l --limit -L --mention --milestone -m --search -S "
-             "--state -s --app",
+     GH_SHOW
+     " --assignee -a --author -A --label -l --limit -L --mention --milestone -m --search -S "
+     "--state -s --app",
      "",
      0},
     {{"gh", "issue", "view"}, BROKER_READ, "--comments -c", GH_SHOW, "", 1},
@@ -66,8 +67,9 @@ static const struct broker_command commands[] = {
     {{"gh", "pr", "list"},
      BROKER_READ,
      "--draft -d",
-     GH_SHOW " --app --assignee -a --author -A --base -B --head -H --label -l --limit -L --search -S "
-             "--state -s",
+     GH_SHOW
+     " --app --assignee -a --author -A --base -B --head -H --label -l --limit -L --search -S "
+     "--state -s",
      "",
      0},
     {{"gh", "pr", "view"}, BROKER_READ, "--comments -c", GH_SHOW, "", 1},
@@ -76,7 +78,8 @@ static const struct broker_command commands[] = {
     {{"gh", "pr", "create"},
      BROKER_WRITE,
      "--draft -d --no-maintainer-edit",
-     "--title -t --body -b --base -B --head -H --assignee -a --label -l --milestone -m --project -p "
+     "--title -t --body -b --base -B --head -H --assignee -a --label -l --milestone -m --project "
+     "-p "
      "--reviewer -r",
      "",
      0},
@@ -138,7 +141,8 @@ static const struct broker_command commands[] = {
      BROKER_WRITE,
      "--draft --wip --yes -y --no-editor --remove-source-branch --squash-before-merge "
      "--allow-collaboration",
-     "--title -t --description -d --assignee -a --reviewer --label -l --milestone -m --source-branch -s "
+     "--title -t --description -d --assignee -a --reviewer --label -l --milestone -m "
+     "--source-branch -s "
      "--target-branch -b",
      "",
      0},
@@ -176,8 +180,9 @@ bool broker_lists(const char *list, const char *name, size_t len)
 size_t broker_git_subcommand(const char **ret_odd, const char **ret_dir, char *const *argv,
                              size_t n)
 {
-    static const char with_value[] = "-c --git-dir --work-tree --namespace --exec-path --super-prefix "
-                                     "--config-env --attr-source";
+    static const char with_value[] =
+        "-c --git-dir --work-tree --namespace --exec-path --super-prefix "
+        "--config-env --attr-source";
     *ret_odd = NULL;
     *ret_dir = NULL;
     size_t i = 1;
@@ -259,7 +264,8 @@ const char *broker_command_advice(char *const *argv, size_t n)
     static const struct {
         const char *words[2], *advice;
     } known[] = {
-        {{"pr", "checkout"}, "use git fetch origin pull/NUMBER/head and git switch --detach FETCH_HEAD"},
+        {{"pr", "checkout"},
+         "use git fetch origin pull/NUMBER/head and git switch --detach FETCH_HEAD"},
         {{"mr", "checkout"},
          "use git fetch origin merge-requests/NUMBER/head and git switch --detach FETCH_HEAD"},
         {{"auth", NULL}, "credentials never are in a box"},

@@ -17,8 +17,8 @@ struct broker_command {
 /* The command that argv names; *ret_first is the index of the first word behind its words.
  * NULL: none. Global options of git before the subcommand: -C DIR, --no-pager, -P. */
 const struct broker_command *broker_find(size_t *ret_first, char *const *argv, size_t n);
-/* Index of git's subcommand behind global options of any kind; n: there is none. *ret_odd: an option
- * before it that is not taken, or NULL. *ret_dir: the value of -C, or NULL. */
+/* Index of git's subcommand behind global options of any kind; n: there is none. *ret_odd: an
+ * option before it that is not taken, or NULL. *ret_dir: the value of -C, or NULL. */
 size_t broker_git_subcommand(const char **ret_odd, const char **ret_dir, char *const *argv,
                              size_t n);
 /* True when a word of the list is this option's name, len bytes long. */

@@ -14,11 +14,8 @@ static const struct {
     enum broker_scheme scheme;
     uint16_t port;
 } schemes[] = {
-    {"https://", BROKER_HTTPS, 443},
-    {"http://", BROKER_HTTP, 80},
-    {"ssh://", BROKER_SSH, 22},
-    {"git+ssh://", BROKER_SSH, 22},
-    {"ssh+git://", BROKER_SSH, 22},
+    {"https://", BROKER_HTTPS, 443}, {"http://", BROKER_HTTP, 80},   {"ssh://", BROKER_SSH, 22},
+    {"git+ssh://", BROKER_SSH, 22},  {"ssh+git://", BROKER_SSH, 22},
 };
 
 void broker_url_release(struct broker_url *url)
@@ -31,10 +28,11 @@ void broker_url_release(struct broker_url *url)
 
 static bool refuse(struct err *err, const char *why)
 {
-    return err_set(err, ERR_REFUSED,
-                   "the remote's address %s; Headgate carries out what goes over ssh and https, and "
-                   "the rest is a person's to do",
-                   why);
+    return err_set(
+        err, ERR_REFUSED,
+        "the remote's address %s; Headgate carries out what goes over ssh and https, and "
+        "the rest is a person's to do",
+        why);
 }
 
 static bool is_plain(const char *text, const char *more)
@@ -134,8 +132,7 @@ static bool parse(struct broker_url *url, const char *text, struct err *err)
         url->port = schemes[i].port;
         if (place[place_len] != '/')
             return refuse(err, "has no path");
-        return take_authority(url, place, place_len, err) &&
-               take_path(url, place + place_len, err);
+        return take_authority(url, place, place_len, err) && take_path(url, place + place_len, err);
     }
     if (strstr(text, "://"))
         return refuse(err, "is of an unknown kind");
@@ -154,8 +151,7 @@ bool broker_url_parse(struct broker_url *ret, const char *text, struct err *err)
 
 static bool has_own_port(const struct broker_url *url)
 {
-    static const uint16_t usual[] = {
-        [BROKER_SSH] = 22, [BROKER_HTTPS] = 443, [BROKER_HTTP] = 80};
+    static const uint16_t usual[] = {[BROKER_SSH] = 22, [BROKER_HTTPS] = 443, [BROKER_HTTP] = 80};
     return url->port != usual[url->scheme];
 }
 

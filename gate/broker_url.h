@@ -1,5 +1,6 @@
 /*
- * broker_url: where a remote leads, by its address: https://, http://, ssh:// or user@host:path. Pure.
+ * broker_url: where a remote leads, by its address: https://, http://, ssh:// or user@host:path.
+ * Pure.
  */
 #ifndef GATE_BROKER_URL_H
 #define GATE_BROKER_URL_H

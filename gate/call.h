@@ -69,7 +69,8 @@ struct call_request {
     }
 #define AUTO_CALL_REQUEST __attribute__((cleanup(call_request_release)))
 void call_request_release(struct call_request *r);
-/* A connection that the egress proxy holds (source `net`), not a tool call that an agent tells of. */
+/* A connection that the egress proxy holds (source `net`), not a tool call that an agent tells of.
+ */
 bool call_is_connection(const struct call_request *r);
 /* Parse one gate message. ERR_FORMAT or ERR_LIMIT with what is wrong. Bytes, not NUL-terminated.
  * Members that are not known are ignored; a known one of a wrong type is an error, since a gate

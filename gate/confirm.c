@@ -18,8 +18,9 @@ bool confirm_is_asked(const struct call_request *r)
 
 void confirm_key_of(struct confirm_key *ret, const struct call_request *r)
 {
-    const struct digest_part parts[] = {
-        {r->tool, strlen(r->tool)}, {r->call_id, strlen(r->call_id)}, {r->sub_id, strlen(r->sub_id)}};
+    const struct digest_part parts[] = {{r->tool, strlen(r->tool)},
+                                        {r->call_id, strlen(r->call_id)},
+                                        {r->sub_id, strlen(r->sub_id)}};
     ret->name[0] = '\0';
     if (r->call_id[0])
         digest_parts(ret->name, parts, ARRAY_LEN(parts));

@@ -1,10 +1,11 @@
 /*
  * confirm: what was allowed of late, for agents that ask twice about one call.
  *
- * Codex asks its hook, which can carry a person's words to the model but is passed over when it fails, and then its client,
- * which can carry no words but without whose yes nothing runs. The second question is answered from here: once for each call
- * that was allowed, by the agent's own name of the call and by what it does. Anything else of the kind is a call as any
- * other. Pure; forgetting the oldest costs a question to a person, never a denial.
+ * Codex asks its hook, which can carry a person's words to the model but is passed over when it
+ * fails, and then its client, which can carry no words but without whose yes nothing runs. The
+ * second question is answered from here: once for each call that was allowed, by the agent's own
+ * name of the call and by what it does. Anything else of the kind is a call as any other. Pure;
+ * forgetting the oldest costs a question to a person, never a denial.
  */
 #ifndef GATE_CONFIRM_H
 #define GATE_CONFIRM_H
@@ -14,7 +15,8 @@
 enum { CONFIRM_KEPT = 256 };
 
 struct confirm_key {
-    char name[DIGEST_HEX_SIZE];   /* tool, the agent's id of the call, subagent; "": it cannot be asked again */
+    char name[DIGEST_HEX_SIZE];   /* tool, the agent's id of the call, subagent; "": it cannot be
+                                     asked again */
     char action[DIGEST_HEX_SIZE]; /* as call_action_digest */
 };
 struct confirm {
@@ -29,8 +31,8 @@ void confirm_key_of(struct confirm_key *ret, const struct call_request *r);
 bool confirm_is_asked(const struct call_request *r);
 /* The call with this key was allowed. */
 void confirm_add(struct confirm *c, const struct confirm_key *key);
-/* True once for each call that was added. Where the question tells the changes that an edit makes and not its text (the
- * member `changes`), the name alone is compared. */
+/* True once for each call that was added. Where the question tells the changes that an edit makes
+ * and not its text (the member `changes`), the name alone is compared. */
 bool confirm_take(struct confirm *c, const struct call_request *r, const struct confirm_key *key);
 
 #endif

@@ -162,15 +162,15 @@ static json_t *request_hook(const struct dialect *d, const json_t *in, const cha
 /* Events that Claude Code documents and that Codex and Qwen Code share or leave out. ConfigChange
  * tells that settings changed under a running session, and exit 2 keeps them out of force; a
  * worktree made by the agent would be outside of what this attempt owns. */
-#define CLAUDE_HARMLESS                                                                    \
-    {"SessionStart", EVENT_GREETING, answer_greeting}, {"SessionEnd", EVENT_HARMLESS, NULL},          \
-        {"UserPromptSubmit", EVENT_HARMLESS, NULL}, {"PostToolUse", EVENT_HARMLESS, NULL}, \
-        {"SubagentStart", EVENT_HARMLESS, NULL}, {"SubagentStop", EVENT_HARMLESS, NULL},   \
-        {"Stop", EVENT_HARMLESS, NULL}, {"PreCompact", EVENT_HARMLESS, NULL},              \
-        {"PostCompact", EVENT_HARMLESS, NULL}, {"Notification", EVENT_HARMLESS, NULL},     \
-        {"PostToolUseFailure", EVENT_HARMLESS, NULL},                                      \
-    {                                                                                      \
-        "StopFailure", EVENT_HARMLESS, NULL                                                \
+#define CLAUDE_HARMLESS                                                                      \
+    {"SessionStart", EVENT_GREETING, answer_greeting}, {"SessionEnd", EVENT_HARMLESS, NULL}, \
+        {"UserPromptSubmit", EVENT_HARMLESS, NULL}, {"PostToolUse", EVENT_HARMLESS, NULL},   \
+        {"SubagentStart", EVENT_HARMLESS, NULL}, {"SubagentStop", EVENT_HARMLESS, NULL},     \
+        {"Stop", EVENT_HARMLESS, NULL}, {"PreCompact", EVENT_HARMLESS, NULL},                \
+        {"PostCompact", EVENT_HARMLESS, NULL}, {"Notification", EVENT_HARMLESS, NULL},       \
+        {"PostToolUseFailure", EVENT_HARMLESS, NULL},                                        \
+    {                                                                                        \
+        "StopFailure", EVENT_HARMLESS, NULL                                                  \
     }
 
 static const struct event claude_events[] = {
@@ -206,11 +206,16 @@ static const struct event codex_events[] = {
 };
 
 static const struct event gemini_events[] = {
-    {"BeforeTool", EVENT_CALL, answer_gemini},     {"AfterTool", EVENT_HARMLESS, NULL},
-    {"BeforeAgent", EVENT_HARMLESS, NULL},         {"AfterAgent", EVENT_HARMLESS, NULL},
-    {"BeforeModel", EVENT_HARMLESS, NULL},         {"AfterModel", EVENT_HARMLESS, NULL},
-    {"BeforeToolSelection", EVENT_HARMLESS, NULL}, {"SessionStart", EVENT_GREETING, answer_greeting},
-    {"SessionEnd", EVENT_HARMLESS, NULL},          {"PreCompress", EVENT_HARMLESS, NULL},
+    {"BeforeTool", EVENT_CALL, answer_gemini},
+    {"AfterTool", EVENT_HARMLESS, NULL},
+    {"BeforeAgent", EVENT_HARMLESS, NULL},
+    {"AfterAgent", EVENT_HARMLESS, NULL},
+    {"BeforeModel", EVENT_HARMLESS, NULL},
+    {"AfterModel", EVENT_HARMLESS, NULL},
+    {"BeforeToolSelection", EVENT_HARMLESS, NULL},
+    {"SessionStart", EVENT_GREETING, answer_greeting},
+    {"SessionEnd", EVENT_HARMLESS, NULL},
+    {"PreCompress", EVENT_HARMLESS, NULL},
     {"Notification", EVENT_HARMLESS, NULL},
 };
 

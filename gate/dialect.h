@@ -2,11 +2,11 @@
  * dialect: how each kind of agent tells a hook about a tool call, and the exact words it takes for
  * an answer.
  *
- * A dialect is a row of a table: its events, what each is (a call to judge, the start of a session, at which the hook shakes
- * hands with the gate, harmless, or refused),
- * and how an answer is printed. Exact means exact: Codex 0.171.0 runs the tool when a denial holds
- * one member that it does not know, every agent here runs it on output that is no JSON (measured),
- * so that nothing is printed but what is listed here. Pure.
+ * A dialect is a row of a table: its events, what each is (a call to judge, the start of a session,
+ * at which the hook shakes hands with the gate, harmless, or refused), and how an answer is
+ * printed. Exact means exact: Codex 0.171.0 runs the tool when a denial holds one member that it
+ * does not know, every agent here runs it on output that is no JSON (measured), so that nothing is
+ * printed but what is listed here. Pure.
  */
 #ifndef GATE_DIALECT_H
 #define GATE_DIALECT_H

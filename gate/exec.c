@@ -24,7 +24,8 @@ bool exec_policy_parse(enum exec_policy *ret, const char *name, struct err *err)
             *ret = (enum exec_policy)i;
             return true;
         }
-    return err_set(err, ERR_USAGE, "'%s' is no policy for execs; there are off, watch, match, ask", name);
+    return err_set(err, ERR_USAGE, "'%s' is no policy for execs; there are off, watch, match, ask",
+                   name);
 }
 
 const char *exec_not_covered(void)
@@ -112,8 +113,7 @@ void exec_judge(struct judgement *ret, const struct policy *p, enum exec_policy 
     if (deny)
         say_rule(ret, VERDICT_DENY, deny);
     else if (floor && !allow)
-        say(ret, VERDICT_DENY, "floor", NULL,
-            "%s %s", floor, why_another);
+        say(ret, VERDICT_DENY, "floor", NULL, "%s %s", floor, why_another);
     else if (ask)
         say_rule(ret, VERDICT_ASK, ask);
     else if (allow)

@@ -2,10 +2,10 @@
  * exec: what the gate says of one exec by any process in a box. Pure.
  *
  * `watch` lets everything run that no rule and no floor refuses. `match` asks
- * a person about what the agent's own process starts, unless an approved call stands behind it or it
- * is known as a helper of that agent, so that nobody is asked twice; `ask` asks in these cases too.
- * What runs below follows the rules alone. Precedence: a rule that denies, the floor, a rule that
- * asks, a rule that allows, the policy. `off` judges nothing.
+ * a person about what the agent's own process starts, unless an approved call stands behind it or
+ * it is known as a helper of that agent, so that nobody is asked twice; `ask` asks in these cases
+ * too. What runs below follows the rules alone. Precedence: a rule that denies, the floor, a rule
+ * that asks, a rule that allows, the policy. `off` judges nothing.
  *
  * The floor is small: programs whose only use is to become another user. They can do nothing in a
  * box, which gives nobody new rights, and a refusal says so. An allowing rule lifts it.
@@ -33,13 +33,14 @@ enum exec_standing {
     EXEC_CALLED, /* by itself, what an approved call comes to (exec_form.h) */
 };
 
-/* names: every name of every program that the exec would start (found, called, interpreters). sure: those
- * of them that nobody in the box can have lent to another program; only they are allowed by a rule. */
+/* names: every name of every program that the exec would start (found, called, interpreters). sure:
+ * those of them that nobody in the box can have lent to another program; only they are allowed by a
+ * rule. */
 void exec_judge(struct judgement *ret, const struct policy *p, enum exec_policy policy,
                 const char *agent, const struct strv *names, const struct strv *sure,
                 enum exec_standing standing);
-/* The programs that no exec starts unless a rule allows it, static, *ret_n of them, and why: the rest of
- * a sentence that begins with the program. */
+/* The programs that no exec starts unless a rule allows it, static, *ret_n of them, and why: the
+ * rest of a sentence that begins with the program. */
 const char *const *exec_floor(size_t *ret_n, const char **ret_why);
 
 #endif

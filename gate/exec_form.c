@@ -150,7 +150,8 @@ static bool fits_words(const char *argv, size_t len, const struct exec_form_call
     return at == end;
 }
 
-bool exec_form_fits(const struct strv *form, const char *argv, size_t len, const struct exec_form_call *call)
+bool exec_form_fits(const struct strv *form, const char *argv, size_t len,
+                    const struct exec_form_call *call)
 {
     const char *at = argv, *end = argv + len;
     if (form->n == 1 && strcmp(form->v[0], "%w") == 0)

@@ -26,8 +26,8 @@ struct exec_form_call {
     const char *command, *folder;
 };
 
-/* argv: the words, each with its NUL, len bytes in all. call: NULL when there is none; then forms that
- * need one do not fit. */
+/* argv: the words, each with its NUL, len bytes in all. call: NULL when there is none; then forms
+ * that need one do not fit. */
 bool exec_form_fits(const struct strv *form, const char *argv, size_t len,
                     const struct exec_form_call *call);
 /* Whether a form says itself in which folder the command is run. */

@@ -47,7 +47,8 @@ static size_t words_named(enum rule_what what, const struct strv *argv)
     return argv->n > 1 && argv->v[1][0] != '-' ? 2 : 1;
 }
 
-/* The set as the next proposal, unless it cannot be said or does not let the call pass by itself. */
+/* The set as the next proposal, unless it cannot be said or does not let the call pass by itself.
+ */
 static void keep(struct maker *m, json_t *set, bool is_whole)
 {
     struct judgement j;

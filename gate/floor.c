@@ -173,7 +173,8 @@ static void list_effects(json_t *all)
         list(all, FLOOR_DENY, what, why);
     }
     list(all, FLOOR_DENY, "connect to a private address",
-         "is, as loopback, link-local, metadata and multicast ones are, reached only where a rule lists "
+         "is, as loopback, link-local, metadata and multicast ones are, reached only where a rule "
+         "lists "
          "that very address with its port");
 }
 
@@ -203,7 +204,8 @@ json_t *floor_list(void)
         AUTO_BUF struct buf what = BUF_INIT;
         for (size_t w = 0; w < 4 && commands[i].words[w]; w++)
             buf_addf(&what, "%s%s", w ? " " : "", commands[i].words[w]);
-        const char *person = broker_publishes(as_argv(commands[i].words), count_words(commands[i].words));
+        const char *person =
+            broker_publishes(as_argv(commands[i].words), count_words(commands[i].words));
         list(all, person ? FLOOR_REFUSE : FLOOR_ASK, what.ptr, person ? person : commands[i].why);
     }
     for (size_t i = 0; i < ARRAY_LEN(protected_names); i++) {
@@ -238,8 +240,8 @@ static void leave_to_person(struct floor_finding *f)
     f->why = why;
 }
 
-static bool each_in_command(const struct rule_subject *s, const struct strv *argv, floor_visit visit,
-                            void *arg)
+static bool each_in_command(const struct rule_subject *s, const struct strv *argv,
+                            floor_visit visit, void *arg)
 {
     bool has_broker = s->place->has_broker;
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
@@ -260,10 +262,12 @@ static bool each_in_command(const struct rule_subject *s, const struct strv *arg
 
 /* Redirected or piped, a command still ends at the broker; one with an address or a path of its own
  * does not. */
-static bool is_left_to_broker(const struct rule_subject *s, const char *text, const char *const *words)
+static bool is_left_to_broker(const struct rule_subject *s, const char *text,
+                              const char *const *words)
 {
     return s->place->has_broker && broker_is_for(as_argv(words), count_words(words)) &&
-           !strstr(text, "://") && !strchr(text, '@') && !strstr(text, "/git") && !strstr(text, "PATH");
+           !strstr(text, "://") && !strchr(text, '@') && !strstr(text, "/git") &&
+           !strstr(text, "PATH");
 }
 
 static bool each_in_text(const struct rule_subject *s, floor_visit visit, void *arg)

@@ -15,15 +15,24 @@ struct range {
 };
 
 static const struct range ranges_v4[] = {
-    {{168, 63, 129, 16}, 32, HOST_METADATA},    {{169, 254, 169, 254}, 32, HOST_METADATA},
-    {{100, 100, 100, 200}, 32, HOST_METADATA},  {{0}, 8, HOST_RESERVED},
-    {{10}, 8, HOST_PRIVATE},                    {{100, 64}, 10, HOST_PRIVATE},
-    {{127}, 8, HOST_LOOPBACK},                  {{169, 254}, 16, HOST_LINK_LOCAL},
-    {{172, 16}, 12, HOST_PRIVATE},              {{192, 0, 0}, 24, HOST_RESERVED},
-    {{192, 0, 2}, 24, HOST_RESERVED},           {{192, 88, 99}, 24, HOST_RESERVED},
-    {{192, 168}, 16, HOST_PRIVATE},             {{198, 18}, 15, HOST_RESERVED},
-    {{198, 51, 100}, 24, HOST_RESERVED},        {{203, 0, 113}, 24, HOST_RESERVED},
-    {{224}, 4, HOST_MULTICAST},                 {{240}, 4, HOST_RESERVED},
+    {{168, 63, 129, 16}, 32, HOST_METADATA},
+    {{169, 254, 169, 254}, 32, HOST_METADATA},
+    {{100, 100, 100, 200}, 32, HOST_METADATA},
+    {{0}, 8, HOST_RESERVED},
+    {{10}, 8, HOST_PRIVATE},
+    {{100, 64}, 10, HOST_PRIVATE},
+    {{127}, 8, HOST_LOOPBACK},
+    {{169, 254}, 16, HOST_LINK_LOCAL},
+    {{172, 16}, 12, HOST_PRIVATE},
+    {{192, 0, 0}, 24, HOST_RESERVED},
+    {{192, 0, 2}, 24, HOST_RESERVED},
+    {{192, 88, 99}, 24, HOST_RESERVED},
+    {{192, 168}, 16, HOST_PRIVATE},
+    {{198, 18}, 15, HOST_RESERVED},
+    {{198, 51, 100}, 24, HOST_RESERVED},
+    {{203, 0, 113}, 24, HOST_RESERVED},
+    {{224}, 4, HOST_MULTICAST},
+    {{240}, 4, HOST_RESERVED},
 };
 
 /* The first that fits counts; the last one is all that is not global unicast. */
@@ -75,12 +84,9 @@ enum host_class host_address_class(const struct host_address *address)
 const char *host_class_name(enum host_class class)
 {
     static const char *const names[] = {
-        [HOST_PUBLIC] = "public",
-        [HOST_LOOPBACK] = "loopback",
-        [HOST_PRIVATE] = "private",
-        [HOST_LINK_LOCAL] = "link-local",
-        [HOST_METADATA] = "cloud metadata",
-        [HOST_MULTICAST] = "multicast",
+        [HOST_PUBLIC] = "public",           [HOST_LOOPBACK] = "loopback",
+        [HOST_PRIVATE] = "private",         [HOST_LINK_LOCAL] = "link-local",
+        [HOST_METADATA] = "cloud metadata", [HOST_MULTICAST] = "multicast",
         [HOST_RESERVED] = "reserved",
     };
     return names[class];
@@ -239,8 +245,9 @@ bool host_pattern_parse(struct host_pattern *ret, const char *text, struct err *
         host_parse(&bare, rest, strlen(rest), &ignored))
         p.host = bare;
     else if (!host_parse_authority(&p.host, &p.port, rest, strlen(rest), 0, err))
-        return err_prefix(err, "'%s' lists no host (NAME, *.NAME, ADDRESS, each with or without "
-                               ":PORT)",
+        return err_prefix(err,
+                          "'%s' lists no host (NAME, *.NAME, ADDRESS, each with or without "
+                          ":PORT)",
                           text);
     if (p.is_below && p.host.is_address)
         return err_set(err, ERR_FORMAT, "'%s' lists no host: nothing is below an address", text);

@@ -2,11 +2,11 @@
  * host: names and addresses of hosts, as rules list them and as connections ask for them.
  *
  * There is one canonical form, made once, and only it is compared: a name is lower-case LDH labels
- * without a trailing dot; an IPv4 address is four decimal numbers; an IPv6 address is inet_ntop(3)'s
- * text without brackets; an IPv4 address that is mapped into IPv6 is that IPv4 address. Everything
- * else that some resolver would read as an address (`127.1`, `0x7f.1`, `2130706433`) is no host at
- * all, so that no two parties can read one text in two ways. Names that are not ASCII are written
- * in their A-label form by whoever asks.
+ * without a trailing dot; an IPv4 address is four decimal numbers; an IPv6 address is
+ * inet_ntop(3)'s text without brackets; an IPv4 address that is mapped into IPv6 is that IPv4
+ * address. Everything else that some resolver would read as an address (`127.1`, `0x7f.1`,
+ * `2130706433`) is no host at all, so that no two parties can read one text in two ways. Names that
+ * are not ASCII are written in their A-label form by whoever asks.
  *
  * Pure; no name is ever resolved here.
  */
@@ -66,7 +66,8 @@ struct host_pattern {
 bool host_pattern_parse(struct host_pattern *ret, const char *text, struct err *err) WARN_UNUSED;
 /* True when the pattern names this host, whatever the port. On label borders. */
 bool host_pattern_names(const struct host_pattern *p, const struct host *host);
-/* For allow: a pattern without a port means 443 and 80. port 0 (a tool that tells none) fits all. */
+/* For allow: a pattern without a port means 443 and 80. port 0 (a tool that tells none) fits all.
+ */
 bool host_pattern_covers(const struct host_pattern *p, const struct host *host, uint16_t port);
 /* For ask and deny: a pattern without a port means every port. */
 bool host_pattern_touches(const struct host_pattern *p, const struct host *host, uint16_t port);

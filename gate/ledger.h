@@ -146,7 +146,8 @@ bool ledger_log_told(json_t **ret, struct db *db, const char *attempt, int64_t l
                      struct err *err) WARN_UNUSED;
 /* Array of {seq,at_ms,kind,body,prev,hash}, body as the text that was hashed, after number `after`,
  * at most limit. run 0: all rows; else rows of other runs are only {seq,prev,hash}, which keeps the
- * chain whole and tells nothing of them. Fewer where their bodies are long: a page fits into a message. */
+ * chain whole and tells nothing of them. Fewer where their bodies are long: a page fits into a
+ * message. */
 bool ledger_log_export(json_t **ret, struct db *db, int64_t run, int64_t after, int64_t limit,
                        struct err *err) WARN_UNUSED;
 /* Array of {call,attempt,local,request}, of a run (0: all), numbered above `after`, at most limit.
@@ -161,11 +162,11 @@ void ledger_log_hash(char ret[DIGEST_HEX_SIZE], const char *prev, int64_t seq, i
  * to export ("" of an empty log). */
 bool ledger_verify(int64_t *ret_rows, int64_t *ret_bad_seq, struct buf *ret_why,
                    char ret_tail[DIGEST_HEX_SIZE], struct db *db, struct err *err) WARN_UNUSED;
-/* The same of what is stored beside the log, once the log is whole: each call must ask what its rows have
- * the digest of, and be in the state and decided as its newest row tells; each rule must be in force, or
- * removed, with the text and scope of its newest row; a grant that is left has a row. *ret_bad_seq 0: all
- * is so; else the newest row of the first that is not, or the row behind the last where none is about it.
- * No transaction may be open. */
+/* The same of what is stored beside the log, once the log is whole: each call must ask what its
+ * rows have the digest of, and be in the state and decided as its newest row tells; each rule must
+ * be in force, or removed, with the text and scope of its newest row; a grant that is left has a
+ * row. *ret_bad_seq 0: all is so; else the newest row of the first that is not, or the row behind
+ * the last where none is about it. No transaction may be open. */
 bool ledger_verify_store(int64_t *ret_bad_seq, struct buf *ret_why, struct db *db,
                          struct err *err) WARN_UNUSED;
 

@@ -77,20 +77,51 @@ bool ledger_log_find(json_t **ret, struct db *db, const struct ledger_log_filter
     AUTO_BUF struct buf text = BUF_INIT;
     if (f->text)
         add_escaped(&text, f->text);
-    if (!db_stmt(&s, db,
-                 "SELECT * FROM (SELECT seq, at_ms, kind, body, hash FROM log WHERE seq > ?1"
-                 " AND at_ms >= ?2 AND (?10 = 0 OR at_ms <= ?10)"
-                 " AND (?3 IS NULL OR " MEMBER("attempt") " = ?3"
-                 "  OR substr(" MEMBER("attempt") ", 1, length(?3) + 1) = ?3 || '.'"
-                 "  OR CAST(" MEMBER("run") " AS TEXT) = ?3)"
-                 " AND (?4 IS NULL OR " MEMBER("agent") " = ?4)"
-                 " AND (?5 IS NULL OR " MEMBER("tool") " = ?5)"
-                 " AND (?6 IS NULL OR " MEMBER("state") " = ?6)"
-                 " AND (?7 IS NULL OR instr(lower(body), lower(?7)) OR instr(kind, ?7)"
-                 "  OR EXISTS (SELECT 1 FROM call WHERE id = CAST(substr(" MEMBER("call") ", 2)"
-                 "   AS INTEGER) AND instr(lower(request), lower(?7))))"
-                 " ORDER BY seq DESC LIMIT ?8) ORDER BY seq",
-                 err))
+    if (!db_stmt(
+            &s, db,
+            "SELECT * FROM (SELECT seq, at_ms, kind, body, hash FROM log WHERE seq > ?1"
+            " AND at_ms >= ?2 AND (?10 = 0 OR at_ms <= ?10)"
+            " AND (?3 IS NULL OR " MEMBER(
+                "attempt") " = ?3"
+                           "  OR substr(" MEMBER(
+                               "attempt") ", 1, length(?3) + 1) = ?3 || '.'"
+                                          "  OR CAST(" MEMBER(
+                                              "run") " AS TEXT) = ?3)"
+                                                     " AND (?4 IS NULL OR " MEMBER(
+                                                         "agent") " = ?4)"
+                                                                  " AND (?5 IS NULL OR " MEMBER(
+                                                                      "tool") " = ?5)"
+                                                                              " AND (?6 IS NULL "
+                                                                              "OR " MEMBER(
+                                                                                  "state") " = ?6)"
+                                                                                           " AND "
+                                                                                           "(?7 IS "
+                                                                                           "NULL "
+                                                                                           "OR "
+                                                                                           "instr("
+                                                                                           "lower("
+                                                                                           "body), "
+                                                                                           "lower(?"
+                                                                                           "7)) OR "
+                                                                                           "instr("
+                                                                                           "kind, "
+                                                                                           "?7)"
+                                                                                           "  OR "
+                                                                                           "EXISTS "
+                                                                                           "(SELECT"
+                                                                                           " 1 "
+                                                                                           "FROM "
+                                                                                           "call "
+                                                                                           "WHERE "
+                                                                                           "id = "
+                                                                                           "CAST("
+                                                                                           "substr"
+                                                                                           "(" MEMBER(
+                                                                                               "cal"
+                                                                                               "l") ", 2)"
+                                                                                                    "   AS INTEGER) AND instr(lower(request), lower(?7))))"
+                                                                                                    " ORDER BY seq DESC LIMIT ?8) ORDER BY seq",
+            err))
         return false;
     db_bind_int(s, 1, f->after);
     db_bind_int(s, 2, f->since_ms);
@@ -139,9 +170,11 @@ bool ledger_log_export(json_t **ret, struct db *db, int64_t run, int64_t after, 
     struct db_stmt *s;
     if (!db_stmt(&s, db,
                  "SELECT seq, at_ms, kind, body, prev, hash, ?1 = 0 OR kind LIKE 'rule.%'"
-                 " OR coalesce(" MEMBER("run") " = ?1, 0)"
-                 " OR coalesce(" MEMBER("attempt") " LIKE ?1 || '.%', 0)"
-                 " FROM log WHERE seq > ?2 ORDER BY seq LIMIT ?3",
+                 " OR coalesce(" MEMBER(
+                     "run") " = ?1, 0)"
+                            " OR coalesce(" MEMBER(
+                                "attempt") " LIKE ?1 || '.%', 0)"
+                                           " FROM log WHERE seq > ?2 ORDER BY seq LIMIT ?3",
                  err))
         return false;
     db_bind_int(s, 1, run);

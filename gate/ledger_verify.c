@@ -8,7 +8,8 @@
 /* Of each call its newest row, with the call as it is stored. */
 static const char last_rows[] =
     "WITH said AS (SELECT max(seq) AS seq, json_extract(body, '$.call') AS name,"
-    " json_extract(body, '$.digest') AS digest, json_extract(body, '$.state') AS state, body FROM log"
+    " json_extract(body, '$.digest') AS digest, json_extract(body, '$.state') AS state, body FROM "
+    "log"
     " WHERE kind LIKE 'call.%' AND json_extract(body, '$.digest') IS NOT NULL GROUP BY 2)"
     " SELECT said.seq, said.name, said.digest, said.state, call.id, call.attempt, call.local,"
     " call.request, call.state, said.body, call.decided_by, call.why, call.reason FROM said"
@@ -29,7 +30,8 @@ static const char unsaid[] =
     "  (SELECT json_extract(body, '$.rule') FROM log WHERE kind = 'rule.added')"
     " UNION ALL SELECT 'the grant of call c' || call FROM grant_once AS g WHERE used_ms IS NULL AND"
     "  NOT EXISTS (SELECT 1 FROM log WHERE kind = 'call.granted'"
-    "   AND json_extract(body, '$.call') = 'c' || g.call AND json_extract(body, '$.action') = g.action"
+    "   AND json_extract(body, '$.call') = 'c' || g.call AND json_extract(body, '$.action') = "
+    "g.action"
     "   AND json_extract(body, '$.attempt') = g.attempt)) LIMIT 1";
 
 /* Whether the member of a row's body is the text that is stored. */
@@ -47,7 +49,8 @@ static bool is_decided_as_said(struct db_stmt *s)
     const char *text = db_col_str(s, 9);
     if (strcmp(db_col_str(s, 8), call_state_name(CALL_PENDING)) == 0)
         return true;
-    return jx_parse(&body, text, strlen(text), &ignored) && is_said(body, "decided_by", db_col_str(s, 10)) &&
+    return jx_parse(&body, text, strlen(text), &ignored) &&
+           is_said(body, "decided_by", db_col_str(s, 10)) &&
            is_said(body, "why", db_col_str(s, 11)) && is_said(body, "reason", db_col_str(s, 12));
 }
 
@@ -70,7 +73,8 @@ static const char *find_fault(struct db_stmt *s)
     return is_decided_as_said(s) ? NULL : "was decided otherwise than the log says";
 }
 
-/* What is wrong with the rule at hand; NULL: nothing. The scope is kept beside the text, for look-ups. */
+/* What is wrong with the rule at hand; NULL: nothing. The scope is kept beside the text, for
+ * look-ups. */
 static const char *find_rule_fault(struct db_stmt *s)
 {
     AUTO_RULE struct rule rule = RULE_INIT;
@@ -82,9 +86,10 @@ static const char *find_rule_fault(struct db_stmt *s)
         return is_in_force ? "is in force, which the log says was removed" : NULL;
     if (!is_in_force)
         return "is not in force any more, which no row says";
-    bool is_same = jx_parse(&body, said, strlen(said), &ignored) && is_said(body, "text", db_col_str(s, 4)) &&
-                   rule_parse(&rule, db_col_str(s, 4), &ignored) && (int64_t)rule.scope == db_col_int(s, 5) &&
-                   strcmp(rule.scope_value ? rule.scope_value : "", db_col_str(s, 6)) == 0;
+    bool is_same =
+        jx_parse(&body, said, strlen(said), &ignored) && is_said(body, "text", db_col_str(s, 4)) &&
+        rule_parse(&rule, db_col_str(s, 4), &ignored) && (int64_t)rule.scope == db_col_int(s, 5) &&
+        strcmp(rule.scope_value ? rule.scope_value : "", db_col_str(s, 6)) == 0;
     return is_same ? NULL : "says something else than the log";
 }
 
@@ -172,9 +177,10 @@ bool ledger_verify_store(int64_t *ret_bad_seq, struct buf *ret_why, struct db *d
     /* One view of all tables, while the server goes on writing. */
     if (!db_exec(db, "BEGIN", err))
         return false;
-    bool ok =
-        check_said(&bad, ret_why, db, err) && (bad != 0 || check_silent(&bad, ret_why, db, err)) &&
-        (bad != 0 || check_rules(&bad, ret_why, db, err)) && (bad != 0 || check_unsaid(&bad, ret_why, db, err));
+    bool ok = check_said(&bad, ret_why, db, err) &&
+              (bad != 0 || check_silent(&bad, ret_why, db, err)) &&
+              (bad != 0 || check_rules(&bad, ret_why, db, err)) &&
+              (bad != 0 || check_unsaid(&bad, ret_why, db, err));
     db_rollback(db);
     if (ok)
         *ret_bad_seq = bad;

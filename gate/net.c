@@ -58,12 +58,12 @@ void net_judge(struct judgement *ret, const struct policy *p, const struct call_
         net_may_reach(p, call->agent, &host->address, target->port, false))
         return;
     *ret = (struct judgement){.verdict = VERDICT_DENY, .why = "floor"};
-    snprintf(ret->reason, sizeof(ret->reason),
-             "%.45s is a %s address, which is reached only when a rule lists it with its port (allow "
-             "host %s%.45s%s:%u)",
-             host->text, host_class_name(host_address_class(&host->address)),
-             host->address.is_v6 ? "[" : "", host->text, host->address.is_v6 ? "]" : "",
-             target->port);
+    snprintf(
+        ret->reason, sizeof(ret->reason),
+        "%.45s is a %s address, which is reached only when a rule lists it with its port (allow "
+        "host %s%.45s%s:%u)",
+        host->text, host_class_name(host_address_class(&host->address)),
+        host->address.is_v6 ? "[" : "", host->text, host->address.is_v6 ? "]" : "", target->port);
 }
 
 bool net_add_listed(struct policy *p, const struct strv *patterns, struct err *err)

@@ -265,7 +265,8 @@ static bool is_asked_by_tool(const struct bench *b)
     const struct call_request *call = b->subject->call;
     for (size_t i = 0; i < b->policy->n_rules; i++) {
         const struct rule *r = &b->policy->rules[i];
-        if (r->effect == RULE_ASK && r->what == RULE_TOOL && rule_is_for(r, call) && rule_touches(r, b->subject))
+        if (r->effect == RULE_ASK && r->what == RULE_TOOL && rule_is_for(r, call) &&
+            rule_touches(r, b->subject))
             return true;
     }
     return false;
@@ -376,9 +377,9 @@ static void judge(struct bench *b)
     } else if (passes) {
         settle(b, VERDICT_ALLOW, "ladder", NULL, "%s passes at '%s'", b->subject->call->tool, rung);
     } else {
-        settle(b, VERDICT_ASK, "ladder", NULL, "%s is asked at '%s'%s%s%s%s", b->subject->call->tool, rung,
-               b->fault ? ": the program '" : "", b->fault ? b->faulty : "", b->fault ? "' " : "",
-               b->fault ? b->fault : "");
+        settle(b, VERDICT_ASK, "ladder", NULL, "%s is asked at '%s'%s%s%s%s",
+               b->subject->call->tool, rung, b->fault ? ": the program '" : "",
+               b->fault ? b->faulty : "", b->fault ? "' " : "", b->fault ? b->fault : "");
     }
 }
 

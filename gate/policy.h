@@ -10,15 +10,15 @@
  * unless an allowing rule spells the thing out, a rule that allows the whole call, the ladder. A
  * subagent is judged as its parent is.
  *
- * A call of source `broker` (broker.h) never passes by the ladder: what changes something on a server
- * is asked whatever the rules allow, the rest passes by a rule alone. Where there is a broker, a tool
- * call whose commands are all for it passes, so that one act is asked about once.
+ * A call of source `broker` (broker.h) never passes by the ladder: what changes something on a
+ * server is asked whatever the rules allow, the rest passes by a rule alone. Where there is a
+ * broker, a tool call whose commands are all for it passes, so that one act is asked about once.
  *
  * Judging is pure and does no I/O of its own: a path is compared as text after lexical
  * normalisation, and also where it really leads when the caller can tell. Both must be covered by
- * what allows, either one is enough for what asks or denies. A rule that allows a command counts only
- * for a program that the agent cannot have put there. What happens to a symbolic link
- * between the judgement and the effect is the box's business, which is the boundary.
+ * what allows, either one is enough for what asks or denies. A rule that allows a command counts
+ * only for a program that the agent cannot have put there. What happens to a symbolic link between
+ * the judgement and the effect is the box's business, which is the boundary.
  */
 #ifndef GATE_POLICY_H
 #define GATE_POLICY_H
@@ -45,8 +45,8 @@ void policy_release(struct policy *p);
 bool policy_from_json(struct policy *ret, const json_t *message, struct err *err) WARN_UNUSED;
 json_t *policy_to_json(const struct policy *p);
 
-/* Where an absolute path really leads (runner/base/real.h), allocated; NULL: it cannot be told, which
- * is a path outside of everything. */
+/* Where an absolute path really leads (runner/base/real.h), allocated; NULL: it cannot be told,
+ * which is a path outside of everything. */
 typedef char *(*policy_resolve)(void *arg, const char *path);
 
 /* Whether a bare name is a program that the agent cannot have put there. */
@@ -61,7 +61,7 @@ typedef enum policy_program (*policy_find_program)(void *arg, const char *name);
 struct policy_place {
     const char *worktree; /* absolute paths inside the box */
     const char *home;
-    policy_resolve resolve; /* NULL: paths are compared as text alone */
+    policy_resolve resolve;      /* NULL: paths are compared as text alone */
     policy_find_program program; /* NULL: a bare name stands for itself */
     void *arg;                   /* of both */
     bool has_broker; /* a broker carries out what broker.h lists, and asks about it itself */

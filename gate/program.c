@@ -9,9 +9,10 @@ static const char why_builtin[] = "a builtin that changes what follows";
 static const char why_wrapper[] = "a program that runs its arguments";
 
 static const char *const reserved[] = {
-    "if",   "then", "else", "elif",     "fi",     "for",  "while",  "until", "do",
-    "done", "case", "esac", "function", "select", "time", "coproc", "in",
-    "repeat", "foreach", "end", "noglob", "nocorrect", "-", /* of zsh, which agents use too */
+    "if", "then",   "else",    "elif", "fi",       "for",       "while", "until",
+    "do", "done",   "case",    "esac", "function", "select",    "time",  "coproc",
+    "in", "repeat", "foreach", "end",  "noglob",   "nocorrect", "-", /* of zsh, which agents use too
+                                                                      */
 };
 
 /* Builtins of bash and dash that redefine names, run text, or evaluate their arguments: an array
@@ -136,7 +137,8 @@ const char *const *program_wrappers(size_t *ret_n)
 bool program_is(const char *name, const char *program)
 {
     size_t len = strlen(program);
-    return strncmp(name, program, len) == 0 && name[len + strspn(name + len, "-.0123456789")] == '\0';
+    return strncmp(name, program, len) == 0 &&
+           name[len + strspn(name + len, "-.0123456789")] == '\0';
 }
 
 static bool is_listed(const char *const *list, size_t n, const char *name)

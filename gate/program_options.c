@@ -61,11 +61,12 @@ static const struct {
     {"emacs", "lf", "--eval --load --funcall --script --batch -eval -load -script -batch", 0},
     {"erl", "", "-eval -run -s", 0},
     {"eslint", "co",
-     "--config --rulesdir --resolve-plugins-relative-to --output-file --format --parser --plugin", 0},
+     "--config --rulesdir --resolve-plugins-relative-to --output-file --format --parser --plugin",
+     0},
     {"ex", "cSu", "--cmd", 0},
     {"fd", "xX", "--exec --exec-batch --search-path --base-directory", 0},
-    {"find", "",
-     "-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls -files0-from", 0},
+    {"find", "", "-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls -files0-from",
+     0},
     {"fzf", "", "--preview --bind --with-shell", 0},
     {"g++", "B", "-wrapper -specs -fplugin @", 0},
     {"gawk", "fiElo", "--file --include --exec --load --pretty-print --debug --profile",
@@ -74,21 +75,26 @@ static const struct {
     {"gem", "", "--config-file --install-dir exec", 0},
     {"gh", "", "--hostname extension alias --web", 0},
     {"git", "cCOx",
-     "--config-env --exec-path --git-dir --work-tree --namespace --upload-pack --receive-pack --exec "
+     "--config-env --exec-path --git-dir --work-tree --namespace --upload-pack --receive-pack "
+     "--exec "
      "--output --ext-diff --textconv --open-files-in-pager --extcmd --tool --upload-archive "
      "--template --ssh-command --super-prefix --separate-git-dir --config --gpg-sign --hook-path "
      "--smtp-server --sendmail-cmd --tree-filter --index-filter --msg-filter --env-filter "
      "--commit-filter --parent-filter --tag-name-filter --setup --strategy --paginate foreach "
-     "filter-branch run", 0},
+     "filter-branch run",
+     0},
     {"gmake", "fCIEo", "--file --makefile --directory --eval --include-dir", HAS_VARIABLES},
     {"gnuplot", "e", "", 0},
     {"go", "",
-     "-exec --exec -toolexec --toolexec -vettool --vettool -C -overlay --overlay -modfile --modfile "
-     "-ldflags -gcflags generate", 0},
+     "-exec --exec -toolexec --toolexec -vettool --vettool -C -overlay --overlay -modfile "
+     "--modfile "
+     "-ldflags -gcflags generate",
+     0},
     {"gpg", "",
      "--agent-program --dirmngr-program --photo-viewer --keyserver-options --homedir --options", 0},
     {"gradle", "bIcgp",
-     "--build-file --init-script --settings-file --gradle-user-home --project-dir --include-build", 0},
+     "--build-file --init-script --settings-file --gradle-user-home --project-dir --include-build",
+     0},
     {"grep", "", "--devices", 0},
     {"groovy", "e", "", 0},
     {"grunt", "", "--gruntfile --base --tasks", 0},
@@ -106,10 +112,12 @@ static const struct {
     {"irb", "rI", "--require", 0},
     {"java", "", "-cp -classpath --class-path -jar -javaagent -agentpath -agentlib @ -XX:OnError",
      0},
-    {"javac", "J", "-processor --processor -processorpath --processor-path -cp -classpath --class-path @", 0},
+    {"javac", "J",
+     "-processor --processor -processorpath --processor-path -cp -classpath --class-path @", 0},
     {"jest", "c",
      "--config --globalSetup --globalTeardown --runner --testRunner --transform --rootDir "
-     "--setupFiles --setupFilesAfterEnv --reporters --testEnvironment --resolver", 0},
+     "--setupFiles --setupFilesAfterEnv --reporters --testEnvironment --resolver",
+     0},
     {"jq", "fL", "--from-file --library-path", 0},
     {"julia", "eELp", "--eval --print --load --project --sysimage", 0},
     {"just", "fd", "--justfile --working-directory --shell --shell-arg --command", HAS_VARIABLES},
@@ -121,8 +129,8 @@ static const struct {
     {"logrotate", "smf", "--state --mail", 0},
     {"lua", "eli", "", 0},
     {"lualatex", "", "-shell-escape --shell-escape -enable-write18 --enable-write18", 0},
-    {"make", "fCIEo",
-     "--file --makefile --directory --eval --include-dir --old-file --assume-old", HAS_VARIABLES},
+    {"make", "fCIEo", "--file --makefile --directory --eval --include-dir --old-file --assume-old",
+     HAS_VARIABLES},
     {"mamba", "", "run", 0},
     {"man", "PHCM", "--pager --html --config-file --manpath --preprocessor", 0},
     {"mawk", "fW", "--file --exec", HAS_VARIABLES | HAS_SCRIPTS},
@@ -141,13 +149,15 @@ static const struct {
     {"nmap", "", "--script --datadir --servicedb --versiondb", 0},
     {"node", "erpC",
      "--eval --require --import --loader --print --experimental-loader --env-file --openssl-config "
-     "--conditions --run", 0},
+     "--conditions --run",
+     0},
     {"nodejs", "erpC", "--eval --require --import --loader --print --env-file --run", 0},
     {"nox", "f", "--noxfile", 0},
     {"npm", "C",
      "--script-shell --prefix --shell --node-options --globalconfig --userconfig "
      "--scripts-prepend-node-path --git --cwd --init-module --onload-script --cache --registry "
-     "--ignore-scripts exec x", 0},
+     "--ignore-scripts exec x",
+     0},
     {"npx", "cp", "--call --package --shell --script-shell --node-options --userconfig --registry",
      RUNS_OPERAND},
     {"nvim", "cSul", "--cmd --embed --listen +", 0},
@@ -161,10 +171,14 @@ static const struct {
     {"pdm", "p", "run --project --config", 0},
     {"perl", "eEIMmxC", "", 0},
     {"php", "rdczBRF", "--run --define --php-ini --process-code", 0},
-    {"pip", "eit", "--python --config-settings --index-url --extra-index-url --target --prefix --root "
-                "--editable", 0},
-    {"pip3", "eit", "--python --config-settings --index-url --extra-index-url --target --prefix --root "
-                 "--editable", 0},
+    {"pip", "eit",
+     "--python --config-settings --index-url --extra-index-url --target --prefix --root "
+     "--editable",
+     0},
+    {"pip3", "eit",
+     "--python --config-settings --index-url --extra-index-url --target --prefix --root "
+     "--editable",
+     0},
     {"pipx", "", "run runpip --spec --python --index-url", 0},
     {"pnpm", "C", "--script-shell --dir --shell-mode --config dlx exec", 0},
     {"poetry", "CP", "run --directory --project", 0},
@@ -186,8 +200,10 @@ static const struct {
     {"redis-cli", "", "--eval", 0},
     {"rg", "zf", "--pre --hostname-bin --search-zip --ignore-file", 0},
     {"Rscript", "e", "", 0},
-    {"rsync", "eMf", "--rsh --rsync-path --remote-option --files-from --filter --log-file "
-                     "--password-file --daemon --config", 0},
+    {"rsync", "eMf",
+     "--rsh --rsync-path --remote-option --files-from --filter --log-file "
+     "--password-file --daemon --config",
+     0},
     {"ruby", "erICSx", "--require", 0},
     {"rustc", "CZL", "--codegen --sysroot --extern -L @", 0},
     {"rustup", "", "run", 0},
@@ -225,14 +241,15 @@ static const struct {
     {"zip", "T", "--unzip-command --temp-path", 0},
 };
 
-/* What is harmless of git but with one subcommand; "" is the subcommand itself, which sets or starts
- * what the configuration names. */
+/* What is harmless of git but with one subcommand; "" is the subcommand itself, which sets or
+ * starts what the configuration names. */
 static const struct {
     const char *subcommand, *letters;
 } of_git[] = {
-    {"clone", "u"},  {"merge", "s"},    {"pull", "s"},       {"rebase", "s"},     {"config", ""},
-    {"difftool", ""}, {"mergetool", ""}, {"send-email", ""},  {"instaweb", ""},    {"hook", ""},
-    {"credential", ""}, {"daemon", ""},  {"for-each-repo", ""}, {"remote-ext", ""}, {"remote-fd", ""},
+    {"clone", "u"},        {"merge", "s"},     {"pull", "s"},      {"rebase", "s"},
+    {"config", ""},        {"difftool", ""},   {"mergetool", ""},  {"send-email", ""},
+    {"instaweb", ""},      {"hook", ""},       {"credential", ""}, {"daemon", ""},
+    {"for-each-repo", ""}, {"remote-ext", ""}, {"remote-fd", ""},
 };
 
 /* arg is option, option=value, or, for a long one, an abbreviation of it. */
@@ -278,8 +295,8 @@ static bool is_plain_text(const char *text)
     return !strpbrk(text, "|>@") && text[0] != '.' && !strstr(text, "\n.");
 }
 
-/* A script of sed that can only print: a line address with p, d or q, or one substitution by slashes
- * without e and w. */
+/* A script of sed that can only print: a line address with p, d or q, or one substitution by
+ * slashes without e and w. */
 static bool is_plain_script(const char *text)
 {
     size_t address = strspn(text, "0123456789,$");
@@ -327,7 +344,8 @@ static const char *git_widens(char *const *argv, size_t n, size_t n_spelled)
         return NULL;
     if (!of_git[k].letters[0])
         return at < n_spelled ? NULL : argv[at];
-    for (size_t i = at + 1 > n_spelled ? at + 1 : n_spelled; i < n && strcmp(argv[i], "--") != 0; i++)
+    for (size_t i = at + 1 > n_spelled ? at + 1 : n_spelled; i < n && strcmp(argv[i], "--") != 0;
+         i++)
         if (has_letter(argv[i], of_git[k].letters))
             return argv[i];
     return NULL;
@@ -362,7 +380,8 @@ static const char *table_widens(char *const *argv, size_t n, size_t n_spelled, s
         if ((arg[0] != '-' || is_operand) && operand_widens(argv, i, n_spelled, row))
             return arg;
         is_operand = is_operand || strcmp(arg, "--") == 0;
-        if (!is_operand && (has_letter(arg, widening[row].letters) || is_named(arg, widening[row].names)))
+        if (!is_operand &&
+            (has_letter(arg, widening[row].letters) || is_named(arg, widening[row].names)))
             return arg;
     }
     return NULL;
@@ -381,7 +400,8 @@ static void add_of_git(json_t *list)
 {
     for (size_t i = 0; i < ARRAY_LEN(of_git); i++) {
         const char *letters = of_git[i].letters;
-        AUTO_FREE char *option = xasprintf("%s%s%s", of_git[i].subcommand, letters[0] ? " -" : "", letters);
+        AUTO_FREE char *option =
+            xasprintf("%s%s%s", of_git[i].subcommand, letters[0] ? " -" : "", letters);
         json_array_append_new(list, json_string(option));
     }
 }

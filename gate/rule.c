@@ -189,17 +189,19 @@ static bool check_value(const struct rule *r, struct err *err)
         return false;
     }
     if ((r->what == RULE_HOST || r->what == RULE_EXEC) && r->subagent)
-        return err_set(err, ERR_USAGE,
-                       "'for %s/%s' cannot go with %s: neither a connection nor a program tells which "
-                       "subagent it is of",
-                       r->agent ? r->agent : "*", r->subagent, what_names[r->what]);
+        return err_set(
+            err, ERR_USAGE,
+            "'for %s/%s' cannot go with %s: neither a connection nor a program tells which "
+            "subagent it is of",
+            r->agent ? r->agent : "*", r->subagent, what_names[r->what]);
     if (r->what == RULE_HOST && strpbrk(first, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
         return err_set(err, ERR_USAGE, "write the host '%s' in lower case", first);
     if (takes_words && r->effect == RULE_ALLOW && strchr(first, '/'))
-        return err_set(err, ERR_USAGE,
-                       "'%s' names a program by its path, where an agent may put another one; allow "
-                       "its bare name",
-                       first);
+        return err_set(
+            err, ERR_USAGE,
+            "'%s' names a program by its path, where an agent may put another one; allow "
+            "its bare name",
+            first);
     if (r->what == RULE_PATH && has_dotdot(first))
         return err_set(err, ERR_USAGE, "the path '%s' holds '..'; write it from the worktree's top",
                        first);

@@ -9,8 +9,8 @@
  * - `allow tool Read`: a tool by name;
  * - `deny exec docker`: kept and listed; judged at the exec gate.
  *
- * AGENT is a kind (`claude`) or a kind with the type of a subagent (`claude/reviewer`), where `*` stands
- * for every kind. The type is what the agent says of it: connections and execs tell none.
+ * AGENT is a kind (`claude`) or a kind with the type of a subagent (`claude/reviewer`), where `*`
+ * stands for every kind. The type is what the agent says of it: connections and execs tell none.
  *
  * SCOPE is `run R`, `attempt R.N`, `repo [FOLDER]` (the repository's common git folder; whoever
  * stores a rule without one fills it in), `always` (default). A word in quotes is always a value:
@@ -52,8 +52,8 @@ bool rule_parse(struct rule *ret, const char *text, struct err *err) WARN_UNUSED
 /* Parse from words already split by a shell (rule add RULE...). One word alone is a whole rule's
  * text. */
 bool rule_parse_words(struct rule *ret, char *const *words, size_t n, struct err *err) WARN_UNUSED;
-/* Whether anything has the path that an exec rule names. Asked when a rule is made, since a refusal that never
- * meets its program is none; what is kept is read as it is. */
+/* Whether anything has the path that an exec rule names. Asked when a rule is made, since a refusal
+ * that never meets its program is none; what is kept is read as it is. */
 bool rule_can_meet(const struct rule *r, struct err *err) WARN_UNUSED;
 void rule_text(struct buf *out, const struct rule *r); /* canonical: parse(text(x)) == x */
 const char *rule_effect_name(enum rule_effect effect);

@@ -16,7 +16,7 @@ static void add_real(struct rule_subject *s, const char *base, const char *writt
 {
     if (!s->place->resolve)
         return;
-    AUTO_FREE char *whole = written[0] == '~' ? xstrdup(lexical)
+    AUTO_FREE char *whole = written[0] == '~'   ? xstrdup(lexical)
                             : written[0] == '/' ? xstrdup(written)
                                                 : xasprintf("%s/%s", base, written);
     AUTO_FREE char *real = s->place->resolve(s->place->arg, whole);

@@ -50,7 +50,8 @@ static void add_pattern(struct strv *out, const char *pattern)
         strv_push(out, pattern);
 }
 
-/* What is read, without a path of its own: a list (of read_many_files) names files, in a search it filters. */
+/* What is read, without a path of its own: a list (of read_many_files) names files, in a search it
+ * filters. */
 static void take_patterns(struct tool_use *u, const struct call_request *call)
 {
     static const char *const keys[] = {"include", "glob"};
@@ -212,8 +213,8 @@ static bool take_command_of(struct tool_use *u, const json_t *args, const char *
     return true;
 }
 
-/* Of several under different names the tool runs one, and which is its own to know: all of them count, and
- * none is understood. */
+/* Of several under different names the tool runs one, and which is its own to know: all of them
+ * count, and none is understood. */
 static void take_command(struct tool_use *u, const json_t *args)
 {
     size_t n = 0;

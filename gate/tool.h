@@ -3,8 +3,8 @@
  * arguments.
  *
  * Tools are known by agent and name, from a table; an unknown tool is TOOL_OTHER, and what its
- * arguments look like is still taken out, so that the floor holds for it too. A call of source `net`
- * is a connection that the egress proxy holds, with host and port. Pure.
+ * arguments look like is still taken out, so that the floor holds for it too. A call of source
+ * `net` is a connection that the egress proxy holds, with host and port. Pure.
  */
 #ifndef GATE_TOOL_H
 #define GATE_TOOL_H

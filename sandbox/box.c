@@ -353,8 +353,7 @@ bool box_go(int ctl_fd, struct err *err)
 
 bool box_dial(int ctl_fd, int id, int port, bool is_v6, struct err *err)
 {
-    const struct wire_cmd cmd = {
-        .op = WIRE_DIAL, .id = id, .port = port, .is_v6 = is_v6};
+    const struct wire_cmd cmd = {.op = WIRE_DIAL, .id = id, .port = port, .is_v6 = is_v6};
     return send_cmd(ctl_fd, &cmd, -1, err);
 }
 

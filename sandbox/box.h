@@ -57,32 +57,32 @@ struct box_limits {
 };
 
 struct box_spec {
-    struct strv argv; /* argv[0] is looked up in PATH of env, inside */
-    struct strv env;  /* the whole environment of the agent; its umask is 022 */
-    struct strv setup; /* a command that runs in the box before argv, which starts only when it
-                          succeeded; empty: none */
+    struct strv argv;      /* argv[0] is looked up in PATH of env, inside */
+    struct strv env;       /* the whole environment of the agent; its umask is 022 */
+    struct strv setup;     /* a command that runs in the box before argv, which starts only when it
+                              succeeded; empty: none */
     struct strv setup_env; /* variables that only setup has, over env: secrets. With any, what setup
                               leaves running is ended before argv starts */
-    struct strv teardown; /* a command that runs in the box after argv has ended by itself or by a
-                             signal, for a minute at most; the status stays argv's. Empty: none */
-    char *cwd;        /* inside */
-    uid_t uid;        /* whom the box runs as; the caller's own unless the caller is root */
+    struct strv teardown;  /* a command that runs in the box after argv has ended by itself or by a
+                              signal, for a minute at most; the status stays argv's. Empty: none */
+    char *cwd;             /* inside */
+    uid_t uid;             /* whom the box runs as; the caller's own unless the caller is root */
     gid_t gid;
     char *hostname;
     struct box_overlay overlay; /* inside == NULL: none */
     struct box_bind *binds; /* applied in order after the system folders, parents before children */
     size_t n_binds;
-    struct strv hidden;       /* real paths of host folders that must not be seen: where one lies
-                                 below a system folder, it is replaced by an empty one, in which
-                                 what is bound there still appears */
-    struct strv masks;        /* paths inside that are covered: a file by an empty read-only file, a
-                                 folder by an empty read-only folder; absent ones are passed over */
-    struct strv frozen;       /* paths inside, in what is shown writable, that are read-only with the
-                                 content they have, and cannot be moved; absent ones stay absent */
-    char *home;               /* the writable private home: host folder (NULL: in memory, gone with
-                                 the box)... */
-    char *home_inside;        /* ...and where it appears; also $HOME */
-    char *ssh_config;         /* text of /etc/ssh/ssh_config inside; NULL: there is none */
+    struct strv hidden; /* real paths of host folders that must not be seen: where one lies
+                           below a system folder, it is replaced by an empty one, in which
+                           what is bound there still appears */
+    struct strv masks;  /* paths inside that are covered: a file by an empty read-only file, a
+                           folder by an empty read-only folder; absent ones are passed over */
+    struct strv frozen; /* paths inside, in what is shown writable, that are read-only with the
+                           content they have, and cannot be moved; absent ones stay absent */
+    char *home;         /* the writable private home: host folder (NULL: in memory, gone with
+                           the box)... */
+    char *home_inside;  /* ...and where it appears; also $HOME */
+    char *ssh_config;   /* text of /etc/ssh/ssh_config inside; NULL: there is none */
     struct strv listen_ports; /* decimal; pid 1 listens on 127.0.0.1 and ::1 inside and hands the
                                  listening sockets out (BOX_MSG_LISTENER) */
     bool pty; /* agent on a pty of the box's devpts, master handed out (BOX_MSG_PTY);
@@ -123,14 +123,17 @@ struct box_launcher {
     int ctl_fd, birth_fd;
     bool has_begun;
 };
-#define BOX_LAUNCHER_INIT {.pid = 0, .ctl_fd = -1, .birth_fd = -1}
+#define BOX_LAUNCHER_INIT                      \
+    {                                          \
+        .pid = 0, .ctl_fd = -1, .birth_fd = -1 \
+    }
 #define AUTO_BOX_LAUNCHER __attribute__((cleanup(box_launcher_release)))
 /* path: of headgate-box. std_fds as for box_spawn; NULL: /dev/null, for a box with a pty. */
 bool box_launcher_start(struct box_launcher *ret, const char *path, const int std_fds[3],
                         struct err *err) WARN_UNUSED;
-/* Let it make the namespaces before its plan is there, which then has to be one that leaves no layer
- * out and is in no cgroup (no limits), for the caller's own account. True when the caller can have
- * that (root cannot) and the launcher was told. */
+/* Let it make the namespaces before its plan is there, which then has to be one that leaves no
+ * layer out and is in no cgroup (no limits), for the caller's own account. True when the caller can
+ * have that (root cannot) and the launcher was told. */
 bool box_launcher_begin(struct box_launcher *launcher);
 /* Give it its plan; the rest is as for box_spawn. The launcher is used up, whatever comes of it. */
 bool box_launcher_plan(struct box_child *ret, struct box_launcher *launcher, const struct buf *plan,
@@ -152,20 +155,20 @@ enum box_msg_kind {
     BOX_MSG_CLOSED,   /* pid 1 is gone */
     BOX_MSG_LAYERS,   /* report: what is in force; before the agent starts */
     BOX_MSG_LISTENER, /* fd, port: a listening socket inside the box */
-    BOX_MSG_DIALED,   /* fd, id: a socket that box_dial asked for: connected or on its way (writable:
-                         it has arrived, or SO_ERROR tells why not), non-blocking */
-    BOX_MSG_PTY,      /* fd: master of the pty of process `id` (0: the agent) */
+    BOX_MSG_DIALED, /* fd, id: a socket that box_dial asked for: connected or on its way (writable:
+                       it has arrived, or SO_ERROR tells why not), non-blocking */
+    BOX_MSG_PTY,    /* fd: master of the pty of process `id` (0: the agent) */
     BOX_MSG_CALL_LISTENER, /* fd: seccomp(2) notifications of the calls that wait, once and before
                               BOX_MSG_LAYERS; -1: there are none, for the reason in error. status:
                               1 when a received notification outlives all but fatal signals */
-    BOX_MSG_MOVED,    /* id, status: box_move is over, with this errno, 0, or BOX_MOVE_LEFT */
-    BOX_MSG_STARTED,  /* id: the agent, or the joined program, was exec'ed; with a set-up, that */
-    BOX_MSG_SET_UP,   /* the set-up succeeded; the agent waits for another box_go */
+    BOX_MSG_MOVED,         /* id, status: box_move is over, with this errno, 0, or BOX_MOVE_LEFT */
+    BOX_MSG_STARTED, /* id: the agent, or the joined program, was exec'ed; with a set-up, that */
+    BOX_MSG_SET_UP,  /* the set-up succeeded; the agent waits for another box_go */
     BOX_MSG_FAILED, /* id, error: the box could not be made or its program not be exec'ed (id 0, the
                        box ends); or only the joined program `id` could not, and no exit follows */
     BOX_MSG_EXITED, /* id, status (exit code or 128+signal) */
-    BOX_MSG_ENDED,  /* no process is left but pid 1, which ends now; its namespaces and mounts go with
-                       it, which takes a moment more. Not told by a pid 1 that was killed */
+    BOX_MSG_ENDED,  /* no process is left but pid 1, which ends now; its namespaces and mounts go
+                       with  it, which takes a moment more. Not told by a pid 1 that was killed */
     BOX_MSG_EXCEEDED, /* error: what the box used too much of (memory, where no cgroup counts); it
                          ends at once with 128+SIGKILL */
 };
@@ -191,8 +194,9 @@ struct box_msg {
     int status;
     struct layer_report report;
     struct box_times times; /* BOX_MSG_LAYERS */
-    struct err error;       /* BOX_MSG_CALL_LISTENER without fd; BOX_MSG_EXCEEDED; BOX_MSG_FAILED: code ERR_LAYER, ERR_SYS, or ERR_NOT_FOUND (no such
-                               program), ERR_REFUSED (not executable) */
+    struct err error; /* BOX_MSG_CALL_LISTENER without fd; BOX_MSG_EXCEEDED; BOX_MSG_FAILED: code
+                         ERR_LAYER, ERR_SYS, or ERR_NOT_FOUND (no such program), ERR_REFUSED (not
+                         executable) */
 };
 
 /* Receive one message without blocking. */

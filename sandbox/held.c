@@ -21,7 +21,15 @@
 #include "sandbox/plan.h"
 #include "sandbox/wire.h"
 
-enum { MOUNTS_BYTES = 8 << 20, CONTENT_BYTES = 64 << 10, EVENTS_BYTES = 64 << 10, HOLDER_FD = 3, HOLDER_TIMEOUT_MS = 10000, TRIES = 500, NAP_NS = 200000 };
+enum {
+    MOUNTS_BYTES = 8 << 20,
+    CONTENT_BYTES = 64 << 10,
+    EVENTS_BYTES = 64 << 10,
+    HOLDER_FD = 3,
+    HOLDER_TIMEOUT_MS = 10000,
+    TRIES = 500,
+    NAP_NS = 200000
+};
 
 #define OWN_ROOT "/run/headgate/"
 
@@ -38,7 +46,8 @@ static const struct plan_step *step_below(const struct plan *plan, const struct 
 {
     const struct plan_step *found = NULL, *step = NULL;
     while ((step = plan_next(plan, step)) && step != end) {
-        bool shows = step->kind == PLAN_TREE || step->kind == PLAN_OVERLAY || step->kind == PLAN_TMPFS;
+        bool shows =
+            step->kind == PLAN_TREE || step->kind == PLAN_OVERLAY || step->kind == PLAN_TMPFS;
         const char *place = shows ? plan_text(step, step->kind == PLAN_TREE      ? 1
                                                     : step->kind == PLAN_OVERLAY ? 4
                                                                                  : 0)
@@ -142,7 +151,8 @@ static bool is_at(const char *field, size_t len, const char *path)
     for (size_t i = 0; i < len; i++) {
         char c = field[i];
         if (c == '\\' && len - i > 3) {
-            c = (char)((field[i + 1] - '0') << 6 | (field[i + 2] - '0') << 3 | (field[i + 3] - '0'));
+            c = (char)((field[i + 1] - '0') << 6 | (field[i + 2] - '0') << 3 |
+                       (field[i + 3] - '0'));
             i += 3;
         }
         if (*path++ != c)
@@ -176,7 +186,8 @@ static bool read_mounts(struct buf *ret, const struct held *h, struct err *err)
 static bool notify(struct held *h, int fd)
 {
     AUTO_FD int folder = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    if (folder < 0 || fcntl(folder, F_NOTIFY, DN_CREATE | DN_DELETE | DN_RENAME | DN_MULTISHOT) != 0)
+    if (folder < 0 ||
+        fcntl(folder, F_NOTIFY, DN_CREATE | DN_DELETE | DN_RENAME | DN_MULTISHOT) != 0)
         return false;
     h->folders = xreallocarray(h->folders, h->n_folders + 1, sizeof(*h->folders));
     h->folders[h->n_folders++] = steal_fd(&folder);
@@ -191,7 +202,8 @@ static void watch_folder(struct held *h, const struct held_point *p, bool is_sig
     AUTO_FD int top = fs_open_dir(AT_FDCWD, p->top, &ignored);
     bool is_top = strcmp(folder, ".") == 0 || !*folder || !strchr(p->below, '/');
     AUTO_FD int fd =
-        top < 0 ? -1 : fs_open_beneath(top, is_top ? "." : folder, O_RDONLY | O_DIRECTORY, 0, &ignored);
+        top < 0 ? -1
+                : fs_open_beneath(top, is_top ? "." : folder, O_RDONLY | O_DIRECTORY, 0, &ignored);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     if (fd >= 0 && is_signalled)
         notify(h, fd);
@@ -282,7 +294,8 @@ static bool ask_holder(const struct held *h, int plan_fd, int *ret_why, struct e
     memcpy(CMSG_DATA(given), &plan_fd, sizeof(plan_fd));
     if (sendmsg(h->holder_fd, &head, MSG_NOSIGNAL) < 0)
         return err_sys(err, errno, "cannot ask for the mounts of the box");
-    if (poll(&p, 1, HOLDER_TIMEOUT_MS) != 1 || recv(h->holder_fd, &why, sizeof(why), 0) != sizeof(why))
+    if (poll(&p, 1, HOLDER_TIMEOUT_MS) != 1 ||
+        recv(h->holder_fd, &why, sizeof(why), 0) != sizeof(why))
         return err_set(err, ERR_FAILED, "nobody makes the mounts of the box");
     *ret_why = why;
     return true;
@@ -311,7 +324,8 @@ static int open_signals(void)
     sigset_t io;
     sigemptyset(&io);
     sigaddset(&io, SIGIO);
-    return sigprocmask(SIG_BLOCK, &io, NULL) == 0 ? signalfd(-1, &io, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
+    return sigprocmask(SIG_BLOCK, &io, NULL) == 0 ? signalfd(-1, &io, SFD_CLOEXEC | SFD_NONBLOCK)
+                                                  : -1;
 }
 
 bool held_begin(struct held *h, pid_t init_pid, bool is_ready, struct err *err)
@@ -336,12 +350,14 @@ bool held_begin(struct held *h, pid_t init_pid, bool is_ready, struct err *err)
     if (!is_signalled)
         h->entries_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (h->entries_fd < 0)
-        return err_sys(err, errno, "cannot watch the files that the box's mounts lie on; raise "
-                            "fs.inotify.max_user_instances");
+        return err_sys(err, errno,
+                       "cannot watch the files that the box's mounts lie on; raise "
+                       "fs.inotify.max_user_instances");
     for (size_t i = 0; i < h->n; i++) {
         struct held_point *p = &h->v[i];
         watch_folder(h, p, is_signalled);
-        AUTO_FD int fd = p->kind == HELD_SHOWN ? open_entry(p, O_RDONLY | O_NONBLOCK, &ignored) : -1;
+        AUTO_FD int fd =
+            p->kind == HELD_SHOWN ? open_entry(p, O_RDONLY | O_NONBLOCK, &ignored) : -1;
         if (fd >= 0)
             (void)!fs_read_fd(&p->content, fd, CONTENT_BYTES, &ignored);
     }

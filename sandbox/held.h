@@ -10,11 +10,12 @@
  *
  *   held -- an entry changes, or a mount goes (mountinfo, POLLPRI) --> looked at
  *   looked at -- all are there --> held
- *   looked at -- one is gone --> processes stopped, mounted anew, continued, looked at, told --> held
+ *   looked at -- one is gone --> processes stopped, mounted anew, continued, looked at, told -->
+ * held
  *
- * Mounts on the box's own file systems (its root, an overlay) cannot go, and are not watched. Between
- * the change and the look the box can act: that is told; a file of which the caller knows the
- * content is made anew, so that nothing that was opened meanwhile leads to it.
+ * Mounts on the box's own file systems (its root, an overlay) cannot go, and are not watched.
+ * Between the change and the look the box can act: that is told; a file of which the caller knows
+ * the content is made anew, so that nothing that was opened meanwhile leads to it.
  *
  * Single-threaded; held_look blocks for some milliseconds when something is gone.
  */
@@ -32,10 +33,11 @@ enum held_kind { HELD_FROZEN, HELD_COVERED, HELD_SHOWN };
 
 struct held_point {
     enum held_kind kind;
-    char *path;   /* inside */
-    char *top;    /* HELD_*: folder of the host that is shown, and... */
-    char *below;  /* ...the entry's path in it */
-    char *source; /* HELD_SHOWN: the same file elsewhere in the box, where no mount can go; or NULL */
+    char *path;  /* inside */
+    char *top;   /* HELD_*: folder of the host that is shown, and... */
+    char *below; /* ...the entry's path in it */
+    char *
+        source; /* HELD_SHOWN: the same file elsewhere in the box, where no mount can go; or NULL */
     struct buf content; /* HELD_SHOWN: of the host's file below it */
     bool is_gone;       /* and told: there is nothing to mount on */
     unsigned n_told;
@@ -51,10 +53,13 @@ struct held {
     int mounts_fd, entries_fd; /* -1: none */
     int *folders;              /* open for as long as they are watched, without inotify */
     size_t n_folders;
-    pid_t holder_pid;          /* `headgate-box --hold`, which ends with... */
-    int holder_fd;             /* ...this; -1: not started yet */
+    pid_t holder_pid; /* `headgate-box --hold`, which ends with... */
+    int holder_fd;    /* ...this; -1: not started yet */
 };
-#define HELD_INIT {.mounts_fd = -1, .entries_fd = -1, .holder_fd = -1}
+#define HELD_INIT                                          \
+    {                                                      \
+        .mounts_fd = -1, .entries_fd = -1, .holder_fd = -1 \
+    }
 
 struct held_ops {
     void (*told)(void *arg, const char *sentence); /* at most HELD_TOLD times of one mount */
@@ -64,9 +69,9 @@ enum { HELD_TOLD = 20 };
 /* Find in the plan what can go. */
 void held_plan(struct held *h, const struct buf *plan, const char *launcher);
 /* When all layers of the box are in force: from here on it is watched. Nothing to watch is fine.
- * is_ready: for a caller that confines itself afterwards and lives for long: start now what is needed
- * to mount, and watch entries by inotify. Else by SIGIO on a signalfd (fcntl(2), F_NOTIFY), which this
- * blocks: to close an inotify costs twenty milliseconds, more than a box. */
+ * is_ready: for a caller that confines itself afterwards and lives for long: start now what is
+ * needed to mount, and watch entries by inotify. Else by SIGIO on a signalfd (fcntl(2), F_NOTIFY),
+ * which this blocks: to close an inotify costs twenty milliseconds, more than a box. */
 bool held_begin(struct held *h, pid_t init_pid, bool is_ready, struct err *err) WARN_UNUSED;
 /* For poll(2): two entries; fd -1 where there is nothing. A caller with a loop of its own watches
  * mounts_fd for priority events and entries_fd for input. */

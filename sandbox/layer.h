@@ -39,8 +39,8 @@ const char *layer_state_name(enum layer_state state);
 /* Parse "landlock,seccomp" into a mask of 1 << id. ERR_USAGE names the unknown word and the known
  * ones. */
 bool layer_parse_list(unsigned *ret_mask, const char *text, struct err *err) WARN_UNUSED;
-/* The same with `exec`, which is kept by whoever holds the box's listener and not by the launcher: a
- * bit of its own, that no plan may hold. */
+/* The same with `exec`, which is kept by whoever holds the box's listener and not by the launcher:
+ * a bit of its own, that no plan may hold. */
 #define LAYER_EXEC_BIT (1U << LAYER_COUNT)
 bool layer_parse_required(unsigned *ret_mask, const char *text, struct err *err) WARN_UNUSED;
 /* One line for a person: "user mount pid … active; limits degraded (…)". Pure. */

@@ -35,7 +35,8 @@ static bool check_path(const char *path, const char *what, struct err *err)
 
 static bool check_inside(const char *path, const char *what, struct err *err)
 {
-    static const char *const own[] = {"/", "/proc", "/dev", "/dev/pts", "/.lower", "/.under", "/.upper"};
+    static const char *const own[] = {"/",       "/proc",   "/dev",   "/dev/pts",
+                                      "/.lower", "/.under", "/.upper"};
     if (!check_path(path, what, err))
         return false;
     size_t len = strlen(path);

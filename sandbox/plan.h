@@ -24,21 +24,22 @@ enum {
 };
 
 enum plan_kind {
-    PLAN_FOLDER,     /* path: make it, with its parents */
-    PLAN_FILE,       /* path, content: a read-only file in the new root */
-    PLAN_LINK,       /* path, target: a symbolic link */
-    PLAN_TREE,       /* host, path: show a file or folder of the host */
-    PLAN_TMPFS,      /* path, options as in tmpfs(5): an empty writable folder in memory */
-    PLAN_PROC,       /* path: procfs of the box's own pid namespace */
-    PLAN_DEVPTS,     /* path: a devpts of the box's own */
-    PLAN_MQUEUE,     /* path: the message queues of the box's own ipc namespace */
-    PLAN_OVERLAY,    /* lower, parent of upper and work, name of upper in it, name of work, path, and
-                        what lower lies over, or "" */
-    PLAN_MASK,       /* path: cover by an empty read-only file or folder; absent: passed over */
-    PLAN_FREEZE,     /* path: read-only, and what it lies in stays in place; absent: passed over */
-    PLAN_BIND,       /* path, path: into a running box, show the first at the second, read-only (held.h) */
-    PLAN_ALLOW,      /* path: writable in the eyes of Landlock; absent: passed over */
-    PLAN_CGROUP,     /* folder below which the box gets a group of its own, mechanism's name */
+    PLAN_FOLDER,  /* path: make it, with its parents */
+    PLAN_FILE,    /* path, content: a read-only file in the new root */
+    PLAN_LINK,    /* path, target: a symbolic link */
+    PLAN_TREE,    /* host, path: show a file or folder of the host */
+    PLAN_TMPFS,   /* path, options as in tmpfs(5): an empty writable folder in memory */
+    PLAN_PROC,    /* path: procfs of the box's own pid namespace */
+    PLAN_DEVPTS,  /* path: a devpts of the box's own */
+    PLAN_MQUEUE,  /* path: the message queues of the box's own ipc namespace */
+    PLAN_OVERLAY, /* lower, parent of upper and work, name of upper in it, name of work, path, and
+                     what lower lies over, or "" */
+    PLAN_MASK,    /* path: cover by an empty read-only file or folder; absent: passed over */
+    PLAN_FREEZE,  /* path: read-only, and what it lies in stays in place; absent: passed over */
+    PLAN_BIND,   /* path, path: into a running box, show the first at the second, read-only (held.h)
+                  */
+    PLAN_ALLOW,  /* path: writable in the eyes of Landlock; absent: passed over */
+    PLAN_CGROUP, /* folder below which the box gets a group of its own, mechanism's name */
     PLAN_CGROUP_SET, /* file, value: written in the group of the PLAN_CGROUP before it */
     PLAN_LIMITS,     /* mechanism, reason: how limits are kept when no PLAN_CGROUP step succeeds */
     PLAN_PORT,       /* decimal port */
@@ -46,11 +47,11 @@ enum plan_kind {
     PLAN_CWD,
     PLAN_ARG,
     PLAN_ENV,
-    PLAN_SETUP_ARG, /* the command that runs, and succeeds, before the program */
-    PLAN_SETUP_ENV, /* variables that it alone has: secrets */
+    PLAN_SETUP_ARG,    /* the command that runs, and succeeds, before the program */
+    PLAN_SETUP_ENV,    /* variables that it alone has: secrets */
     PLAN_TEARDOWN_ARG, /* the command that runs after the program */
-    PLAN_MOVE, /* into a running box, a rename(2): the caller's pid there, dirfd, path, dirfd, path, flags;
-                  numbers are decimal */
+    PLAN_MOVE, /* into a running box, a rename(2): the caller's pid there, dirfd, path, dirfd, path,
+                  flags; numbers are decimal */
     PLAN_KIND_COUNT
 };
 
@@ -59,10 +60,10 @@ enum plan_step_flags {
     PLAN_NOEXEC = 2,
     PLAN_DEVICE = 4,   /* a device node that must open: without nodev; for PLAN_ALLOW: with ioctl */
     PLAN_OPTIONAL = 8, /* PLAN_CGROUP_SET: the file may be absent */
-    PLAN_OWN = 16,   /* PLAN_TREE: the place lies in the box's own root, where nobody planted links,
-                        and does not exist yet */
+    PLAN_OWN = 16, /* PLAN_TREE: the place lies in the box's own root, where nobody planted links,
+                      and does not exist yet */
     PLAN_CONNECT = 64, /* PLAN_ALLOW: sockets may be reached there, and no more */
-    PLAN_PLAIN = 32, /* with PLAN_OWN: the tree is a file, else a folder */
+    PLAN_PLAIN = 32,   /* with PLAN_OWN: the tree is a file, else a folder */
 };
 
 enum plan_head_flags { PLAN_PTY = 1, PLAN_EXEC_NOTIFY = 2, PLAN_MOVE_NOTIFY = 4 };

@@ -57,8 +57,8 @@ static void find_account(char **ret_name, char **ret_shell, uid_t uid)
         name = entry ? entry->pw_name : NULL;
         shell = entry ? entry->pw_shell : NULL;
     }
-    /* A system account has a shell that refuses; the box is there to run programs, and gets the one that people have, since
-     * agents wrap their commands by which it is. */
+    /* A system account has a shell that refuses; the box is there to run programs, and gets the one
+     * that people have, since agents wrap their commands by which it is. */
     if (!is_plain(shell) || strstr(shell, "nologin") || strstr(shell, "/false"))
         shell = access(BASH, X_OK) == 0 ? BASH : "/bin/sh";
     *ret_name = xstrdup(is_plain(name) ? name : "agent");

@@ -52,12 +52,9 @@ static const char *const devices[] = {"null", "zero", "full", "random", "urandom
 static const struct {
     const char *path, *target;
 } links[] = {
-    {"/dev/fd", "/proc/self/fd"},
-    {"/dev/stdin", "/proc/self/fd/0"},
-    {"/dev/stdout", "/proc/self/fd/1"},
-    {"/dev/stderr", "/proc/self/fd/2"},
-    {"/etc/mtab", "/proc/self/mounts"},
-    {"/var/run", "/run"},
+    {"/dev/fd", "/proc/self/fd"},       {"/dev/stdin", "/proc/self/fd/0"},
+    {"/dev/stdout", "/proc/self/fd/1"}, {"/dev/stderr", "/proc/self/fd/2"},
+    {"/etc/mtab", "/proc/self/mounts"}, {"/var/run", "/run"},
 };
 
 /* Empty of themselves: enough for the places of what is bound there. */
@@ -250,7 +247,8 @@ bool plan_add_hidden(struct buf *plan, const struct box_spec *spec, struct err *
             continue;
         if (strchr(path + 1, '/') == NULL)
             return err_set(err, ERR_USAGE,
-                           "%s holds programs of the system and cannot be kept out of the box", path);
+                           "%s holds programs of the system and cannot be kept out of the box",
+                           path);
         plan_add(plan, PLAN_TMPFS, 0, path, hidden_options, NULL);
     }
     return true;

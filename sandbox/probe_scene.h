@@ -19,7 +19,10 @@ struct probe_scene {
     char *pty; /* name of its inner end */
 };
 
-#define PROBE_SCENE_INIT {.port_fd = -1, .shm_id = -1, .pty_fd = -1}
+#define PROBE_SCENE_INIT                          \
+    {                                             \
+        .port_fd = -1, .shm_id = -1, .pty_fd = -1 \
+    }
 #define AUTO_PROBE_SCENE __attribute__((cleanup(probe_scene_release)))
 bool probe_scene_set(struct probe_scene *s, const char *launcher, uid_t uid, gid_t gid,
                      struct err *err) WARN_UNUSED;

@@ -94,8 +94,8 @@ static void set_caches(struct strv *env, const char *home)
     }
 }
 
-/* pnpm keeps its store beside its program, where that is in a folder of its own. npm, which is given
- * the same variable, warns of it: only then. */
+/* pnpm keeps its store beside its program, where that is in a folder of its own. npm, which is
+ * given the same variable, warns of it: only then. */
 static void set_pnpm_store(struct box_spec *spec)
 {
     AUTO_FREE char *own = fs_join(spec->home_inside, ".local/share/pnpm");

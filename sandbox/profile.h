@@ -3,8 +3,8 @@
  *
  * System folders come with the plan. The profile adds: toolchain roots below the person's home
  * found from PATH through symlinks (nvm, pyenv, cargo, rustup, go, ~/.local/bin), read-only at the
- * same path, with the secrets in them covered; an allow-listed environment; HOME, TMPDIR, TERM and cache variables that point into
- * the private home.
+ * same path, with the secrets in them covered; an allow-listed environment; HOME, TMPDIR, TERM and
+ * cache variables that point into the private home.
  */
 #ifndef SANDBOX_PROFILE_H
 #define SANDBOX_PROFILE_H
@@ -39,26 +39,28 @@ bool profile_env_add(struct strv *env, const struct strv *all, const char *word,
 /* Cover what is known to be a secret in the root of a toolchain that spec shows. */
 void profile_mask_root(struct box_spec *spec, const struct box_bind *root);
 /* Cover every known secret of the person's home that a bind shows because it shows a folder above
- * it; what was named itself stays. Call when all binds are in the spec. Reads the host's folders. */
+ * it; what was named itself stays. Call when all binds are in the spec. Reads the host's folders.
+ */
 void profile_mask_secrets(struct box_spec *spec, const char *person_home);
 
 /* Keep the settings of agents and editors in a folder of work as they are: what could switch the
  * gate off there, and what an editor of this host obeys. Instructions, skills, commands and
- * subagents stay writable. tree: where the work appears in the box; host: where it is on the host, so that what is absent costs nothing (NULL: only
- * the box can tell); subdir: where in it the program
- * starts (""), whose settings count as well as those on the way. What `lifted` names, as paths inside, the person
- * wants writable. */
+ * subagents stay writable. tree: where the work appears in the box; host: where it is on the host,
+ * so that what is absent costs nothing (NULL: only the box can tell); subdir: where in it the
+ * program starts (""), whose settings count as well as those on the way. What `lifted` names, as
+ * paths inside, the person wants writable. */
 void profile_keep_settings(struct box_spec *spec, const char *tree, const char *host,
                            const char *subdir, const struct strv *lifted);
-/* The same, .git, and the .git of each submodule that .gitmodules names, for each folder that a bind
- * from `first` on shows writable at its own place: a host's git runs what the configuration in them
- * says. A submodule's folder without .git stays as it is. What another bind shows writable is lifted. */
+/* The same, .git, and the .git of each submodule that .gitmodules names, for each folder that a
+ * bind from `first` on shows writable at its own place: a host's git runs what the configuration in
+ * them says. A submodule's folder without .git stays as it is. What another bind shows writable is
+ * lifted. */
 void profile_keep_shown(struct box_spec *spec, size_t first);
 /* Append the paths of .git and of settings that are at the top of a folder of the host now and are
  * not among those that are known. Reads the host. */
 void profile_list_made(struct strv *out, const char *folder, const struct strv *known);
-/* A path in a folder of work, relative to it, that profile_keep_settings keeps, or a part of such, or
- * what holds it. */
+/* A path in a folder of work, relative to it, that profile_keep_settings keeps, or a part of such,
+ * or what holds it. */
 bool profile_is_setting(const char *path);
 
 #endif

@@ -97,7 +97,8 @@ static void freeze(struct box_spec *spec, const char *path, const struct strv *l
         strv_push(&spec->frozen, path);
 }
 
-/* The value of a line `path = VALUE` of a .gitmodules; NULL: another line, or it leads elsewhere. */
+/* The value of a line `path = VALUE` of a .gitmodules; NULL: another line, or it leads elsewhere.
+ */
 static char *submodule_path(const char *line)
 {
     const char *value = line + strspn(line, " \t");
@@ -145,7 +146,8 @@ static void keep_submodules(struct box_spec *spec, const char *host, const char 
     AUTO_FREE char *list_inside = fs_join(inside, ".gitmodules");
     AUTO_BUF struct buf text = BUF_INIT;
     AUTO_STRV struct strv lines = STRV_INIT;
-    if (depth > DEPTH || !fs_exists(list) || !fs_read_file(&text, AT_FDCWD, list, LIST_BYTES, &ignored))
+    if (depth > DEPTH || !fs_exists(list) ||
+        !fs_read_file(&text, AT_FDCWD, list, LIST_BYTES, &ignored))
         return;
     freeze(spec, list_inside, lifted);
     strv_split(&lines, text.ptr, '\n', false);

@@ -88,9 +88,9 @@ static void add(struct toolchains *t, const char *host, const char *inside, cons
 /* `~/.NAME/bin` says little of what else is in ~/.NAME: many a tool keeps its tokens, sockets and
  * settings there. What these keep is known, and their programs need it. */
 static const char *const whole_folders[] = {
-    ".asdf",   ".bun",      ".deno",  ".ghcup", ".goenv",  ".jenv",   ".juliaup", ".linuxbrew",
-    ".n",      ".nodebrew", ".nodenv", ".phpenv", ".plenv", ".pyenv",  ".rbenv",   ".rvm",
-    ".rustup", ".sdkman",   ".tfenv", ".venv",  ".volta",
+    ".asdf",      ".bun", ".deno",     ".ghcup",  ".goenv",  ".jenv",  ".juliaup",
+    ".linuxbrew", ".n",   ".nodebrew", ".nodenv", ".phpenv", ".plenv", ".pyenv",
+    ".rbenv",     ".rvm", ".rustup",   ".sdkman", ".tfenv",  ".venv",  ".volta",
 };
 
 static bool may_hold_secrets(const char *folder, const char *home)
@@ -112,8 +112,7 @@ static char *root_of(const char *folder, const char *home)
     const char *name = fs_basename(folder);
     if (strcmp(name, "bin") == 0 || strcmp(name, "shims") == 0 || strcmp(name, "sbin") == 0) {
         AUTO_FREE char *parent = fs_dirname(folder);
-        if (!is_shared(parent, home) && !is_system(parent, home) &&
-            !may_hold_secrets(parent, home))
+        if (!is_shared(parent, home) && !is_system(parent, home) && !may_hold_secrets(parent, home))
             return steal_ptr(&parent);
     }
     return xstrdup(folder);
@@ -170,7 +169,8 @@ static void add_path(struct toolchains *t, const char *path, const char *home)
     AUTO_STRV struct strv folders = STRV_INIT;
     strv_split(&folders, path, ':', false);
     for (size_t i = 0; i < folders.n; i++)
-        if (is_clean(folders.v[i]) && !is_system(folders.v[i], home) && !is_below(home, folders.v[i]))
+        if (is_clean(folders.v[i]) && !is_system(folders.v[i], home) &&
+            !is_below(home, folders.v[i]))
             add_folder(t, folders.v[i], home, 0);
 }
 

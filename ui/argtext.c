@@ -120,7 +120,8 @@ void argtext_brief(struct buf *out, const json_t *args, const char *worktree, in
     static const char *const telling[] = {"command", "cmd",  "argv",    "file_path", "path",
                                           "url",     "host", "pattern", "query"};
     const json_t *value = NULL;
-    if (jx_arr(args, "argv") && jx_str(args, "remote", NULL)) { /* for the broker: where it leads, too */
+    if (jx_arr(args, "argv") &&
+        jx_str(args, "remote", NULL)) { /* for the broker: where it leads, too */
         AUTO_BUF struct buf words = BUF_INIT;
         broker_line(&words, args);
         add_brief(out, words.ptr, words.len, worktree, TEXT_EXACT, columns);

@@ -143,8 +143,8 @@ void desk_complain(struct desk *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
 const struct model_attempt *desk_attempt(const struct desk *d);
 /* The selected card's index, or SIZE_MAX when nothing waits. */
 size_t desk_card(const struct desk *d);
-/* The keys that mean the same for one attempt wherever it is shown: output, diff, trace, terminal, stop.
- * True when it was one. */
+/* The keys that mean the same for one attempt wherever it is shown: output, diff, trace, terminal,
+ * stop. True when it was one. */
 bool desk_attempt_key(struct desk *d, const struct key *key, const char *attempt);
 
 #endif

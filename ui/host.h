@@ -54,8 +54,8 @@ struct host {
     struct key_reader keys;
     int64_t drawn_ms; /* monotonic, of the last drawing */
     bool wants_bell;
-    struct alert alert; /* how to tell that a call waits */
-    size_t wants_alert; /* calls to tell of; 0: none */
+    struct alert alert;  /* how to tell that a call waits */
+    size_t wants_alert;  /* calls to tell of; 0: none */
     bool ends_with_live; /* attach: the end of the terminal is the end of the host */
     bool is_quitting;
     int quit_signal;     /* the signal that ended it, 0: none */

@@ -42,9 +42,9 @@ static void run_diff(uv_work_t *work)
 {
     struct diff_job *job = work->data;
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
-    job->is_done =
-        wt_repo_open(&repo, job->repo, &job->err) &&
-        wt_diff(&job->text, repo.common_dir, job->from, job->to, WT_DIFF_PATCH, false, NULL, &job->err);
+    job->is_done = wt_repo_open(&repo, job->repo, &job->err) &&
+                   wt_diff(&job->text, repo.common_dir, job->from, job->to, WT_DIFF_PATCH, false,
+                           NULL, &job->err);
     cut(job);
 }
 

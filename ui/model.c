@@ -101,10 +101,10 @@ void model_set_layers(struct model *m, int64_t run, const char *summary)
 
 static void attempt_release(struct model_attempt *a)
 {
-    char *texts[] = {a->id,     a->state,     a->outcome, a->agent,    a->task, a->title,
-                     a->branch, a->repo,      a->base,    a->base_ref, a->tip,  a->engine,
-                     a->tree,   a->last_line, a->error,   a->socket,   a->log,
-                     a->ladder, a->conflicts};
+    char *texts[] = {a->id,     a->state,  a->outcome, a->agent,     a->task,
+                     a->title,  a->branch, a->repo,    a->base,      a->base_ref,
+                     a->tip,    a->engine, a->tree,    a->last_line, a->error,
+                     a->socket, a->log,    a->ladder,  a->conflicts};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         free(texts[i]);
     json_decref(a->pulse);

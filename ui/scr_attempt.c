@@ -103,7 +103,8 @@ static void add_calls(struct buf *out, const struct desk *d, const char *attempt
 static void add_pulse(struct buf *out, const struct model_attempt *a, int64_t now_ms)
 {
     AUTO_BUF struct buf words = BUF_INIT, use = BUF_INIT, troubles = BUF_INIT;
-    bool is_known = model_attempt_is_open(a) || strcmp(jx_str(a->pulse, "state", ""), "limited") == 0;
+    bool is_known =
+        model_attempt_is_open(a) || strcmp(jx_str(a->pulse, "state", ""), "limited") == 0;
     if (is_known && pulse_words(&words, a->pulse, now_ms))
         add_field(out, "agent is", words.ptr);
     if (pulse_add_use(&use, a->pulse))

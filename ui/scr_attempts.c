@@ -104,12 +104,12 @@ static void draw_attempt(const struct desk *d, struct paint *p, int row,
     bool is_clash = !model_attempt_is_open(a) && a->conflicts[0];
     AUTO_FREE char *clash = xasprintf("conflicts with %s", a->conflicts);
     AUTO_BUF struct buf standing = BUF_INIT;
-    const char *line = a->error[0]           ? a->error
-                       : is_clash            ? clash
+    const char *line = a->error[0]                             ? a->error
+                       : is_clash                              ? clash
                        : add_standing(&standing, a, p->now_ms) ? standing.ptr
-                       : a->last_line[0]     ? a->last_line
-                       : p->cols < WIDE_COLS ? task_text(a)
-                                             : "";
+                       : a->last_line[0]                       ? a->last_line
+                       : p->cols < WIDE_COLS                   ? task_text(a)
+                                                               : "";
     paint_line(p, row, col, p->cols - col,
                a->error[0] || is_clash ? style_color(0, INK_RED) : STYLE_PLAIN, line);
     if (is_selected)

@@ -13,7 +13,8 @@
 
 /* Run the dashboard until the person leaves it. The server is reached at paths->control (already
  * running). */
-bool ui_dashboard(const struct paths *paths, const struct alert *alert, struct err *err) WARN_UNUSED;
+bool ui_dashboard(const struct paths *paths, const struct alert *alert,
+                  struct err *err) WARN_UNUSED;
 
 /* A further process to start in the box and show (`enter`). */
 struct ui_join {

@@ -33,8 +33,8 @@ void wt_commit_release(struct wt_commit *c)
 
 void wt_attempt_release(struct wt_attempt *a)
 {
-    char *const owned[] = {a->id,         a->dir,  a->repo,          a->toplevel,  a->branch,
-                           a->engine_why, a->tree, a->gitdir,        a->gitfile,   a->lower,
+    char *const owned[] = {a->id,         a->dir,  a->repo,          a->toplevel,   a->branch,
+                           a->engine_why, a->tree, a->gitdir,        a->gitfile,    a->lower,
                            a->upper,      a->work, a->hooks_in_tree, a->gitdir_top, a->lower2};
     for (size_t i = 0; i < ARRAY_LEN(owned); i++)
         free(owned[i]);

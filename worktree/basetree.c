@@ -161,8 +161,7 @@ static bool make_face(const struct basetree_want *want, const struct basetree *b
 
 static bool make_folder(const struct basetree_want *want, const char *path, struct err *err)
 {
-    return want->kind == BASETREE_SUBVOLUME ? subvol_create(path, err)
-                                            : fs_mkdirs(path, 0755, err);
+    return want->kind == BASETREE_SUBVOLUME ? subvol_create(path, err) : fs_mkdirs(path, 0755, err);
 }
 
 /* From nothing, or from another one. */

@@ -278,8 +278,7 @@ static bool stamp(const struct delta *d, struct buf *paths, struct err *err)
 {
     const char *format = d->want->repo->object_format;
     return gitindex_stamp_new(d->index, d->tree, format, paths, err) &&
-           (d->want->kind != BASETREE_FILES ||
-            gitindex_restat(d->index, d->tree, format, err));
+           (d->want->kind != BASETREE_FILES || gitindex_restat(d->index, d->tree, format, err));
 }
 
 /* A layer has whiteouts, and a note of what it lies over; a copy needs neither. */

@@ -15,8 +15,8 @@
 
 #define BASETREE_UNDER "under" /* in a base: the key of the whole one that it lies over */
 
-/* Fill `path` (which does not exist) from a whole base of the same settings and kind, whose key ends
- * in `suffix`. *ret_made false: there is none that is near enough, and path is as it was.
+/* Fill `path` (which does not exist) from a whole base of the same settings and kind, whose key
+ * ends in `suffix`. *ret_made false: there is none that is near enough, and path is as it was.
  * paths: of the index, each ended by a NUL. */
 bool basetree_delta_make(bool *ret_made, const char *path, const char *suffix,
                          const struct basetree_want *want, struct buf *paths,

@@ -36,8 +36,7 @@ static bool names_it(const char *git_dir, const char *file, const char *full_ref
     AUTO_STRV struct strv lines = STRV_INIT;
     AUTO_FREE char *path = fs_join(git_dir, file);
     struct err ignored = ERR_INIT;
-    if (!fs_exists(path) ||
-        !fs_read_file(&text, AT_FDCWD, path, LIMIT_CONFIG_BYTES, &ignored))
+    if (!fs_exists(path) || !fs_read_file(&text, AT_FDCWD, path, LIMIT_CONFIG_BYTES, &ignored))
         return false;
     strv_split(&lines, text.ptr, '\n', false);
     for (size_t i = 0; i < lines.n; i++)

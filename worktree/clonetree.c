@@ -117,8 +117,7 @@ static bool clone_folder(struct cloning *c, const char *folder, struct err *err)
 {
     struct stat st;
     AUTO_FD int from = fs_open_beneath(c->from, folder, O_RDONLY | O_DIRECTORY, 0, err);
-    AUTO_FD int to =
-        from < 0 ? -1 : fs_open_beneath(c->to, folder, O_RDONLY | O_DIRECTORY, 0, err);
+    AUTO_FD int to = from < 0 ? -1 : fs_open_beneath(c->to, folder, O_RDONLY | O_DIRECTORY, 0, err);
     if (to < 0)
         return false;
     AUTO_DIR DIR *dir = fstat(from, &st) == 0 ? fdopendir(from) : NULL;

@@ -117,8 +117,7 @@ static bool refuse_unharvested(const struct wt_attempt *a, struct err *err)
                        "attempt %s has files that are too large to be brought home, in %s; copy "
                        "them, or remove it all the same with --force",
                        a->id, attempt_files(a));
-    if (!changed_since(attempt_files(a), NULL, &when) &&
-        !changed_since(a->gitdir, NULL, &when))
+    if (!changed_since(attempt_files(a), NULL, &when) && !changed_since(a->gitdir, NULL, &when))
         return true;
     return err_set(err, ERR_REFUSED,
                    "files of attempt %s changed after its work was brought home last; look in %s, "
@@ -162,11 +161,11 @@ bool wt_discard(const struct wt_attempt *a, bool force, struct err *err)
 {
     bool has_repo = fs_is_dir(a->repo);
     if (!has_repo && !force)
-        return err_set(err, ERR_REFUSED,
-                       "the repository of attempt %s is gone (%s); move it back if it was moved, or "
-                       "discard the attempt with --force",
-                       a->id,
-                       a->repo);
+        return err_set(
+            err, ERR_REFUSED,
+            "the repository of attempt %s is gone (%s); move it back if it was moved, or "
+            "discard the attempt with --force",
+            a->id, a->repo);
     if (!force && (!refuse_unharvested(a, err) || !refuse_unmerged(a, err)))
         return false;
     if (has_repo && !refuse_checked_out(a, err))

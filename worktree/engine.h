@@ -22,7 +22,7 @@ struct engine_job {
 
 struct engine {
     const char *name;
-    const char *files; /* name of the folder in the attempt's, in which is what the agent writes */
+    const char *files;  /* name of the folder in the attempt's, in which is what the agent writes */
     const char *remark; /* of what people should know who get it, or NULL */
     /* Whether it works for a state folder with this folder of bases; else *ret_why says what is in
      * the way. Allocated. */
@@ -36,7 +36,8 @@ const struct engine *engine_get(enum wt_engine engine);
 /* The host's folder of an attempt is empty but for a note: the files appear in the box only. */
 bool engine_is_hidden(const struct engine *e);
 
-/* The answer of `attempt`, which is asked once per boot; it adds to why, or nothing when it works. */
+/* The answer of `attempt`, which is asked once per boot; it adds to why, or nothing when it works.
+ */
 bool engine_remember(const char *bases_dir, const char *name,
                      void (*attempt)(const char *bases_dir, struct buf *ret_why), char **ret_why);
 

@@ -71,8 +71,9 @@ static bool make(struct engine_job *job, struct err *err)
 const struct engine engine_checkout = {
     .name = "checkout",
     .files = "tree",
-    .remark = "its files are on this host, where your shell's prompt and your editor may act on what "
-              "an agent wrote",
+    .remark =
+        "its files are on this host, where your shell's prompt and your editor may act on what "
+        "an agent wrote",
     .works = works,
     .make = make,
 };

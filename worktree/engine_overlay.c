@@ -38,7 +38,8 @@ static void try_mount(const char *bases_dir, struct buf *ret_why)
     struct proc_cmd cmd = {.argv = &argv, .timeout_ms = PROBE_TIMEOUT_MS};
     if (proc_run(&r, &cmd, &err) && r.status != 0) {
         buf_adds(ret_why, "an overlay cannot be mounted here (");
-        text_sanitise(ret_why, r.errout.ptr, r.errout.len < WHY_BYTES ? r.errout.len : WHY_BYTES, 0);
+        text_sanitise(ret_why, r.errout.ptr, r.errout.len < WHY_BYTES ? r.errout.len : WHY_BYTES,
+                      0);
         buf_rtrim(ret_why);
         buf_addch(ret_why, ')');
     }

@@ -38,7 +38,8 @@ static void try_clone(const char *bases_dir, struct buf *ret_why)
     if (!mkdtemp(folder))
         return; /* whoever needs the folder will say why */
     if (!try_in(folder, &err))
-        buf_addf(ret_why, "the file system of the state folder shares no content between files (%s)",
+        buf_addf(ret_why,
+                 "the file system of the state folder shares no content between files (%s)",
                  err.text);
     (void)!fs_remove_tree(AT_FDCWD, folder, &ignored);
 }

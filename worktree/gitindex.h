@@ -36,8 +36,8 @@ bool gitindex_stamp_new(const char *index_file, const char *tree, const char *ob
 bool gitindex_restat(const char *index_file, const char *tree, const char *object_format,
                      struct err *err) WARN_UNUSED;
 
-/* Write to the file `to` the index of a base as that of one worktree: all entries known unchanged as
- * of the token that core.fsmonitor is asked with. */
+/* Write to the file `to` the index of a base as that of one worktree: all entries known unchanged
+ * as of the token that core.fsmonitor is asked with. */
 bool gitindex_give(const char *to, const char *from, const char *token, const char *object_format,
                    struct err *err) WARN_UNUSED;
 

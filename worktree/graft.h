@@ -20,14 +20,16 @@ struct graft {
     char target[65], tip[65];
 };
 
-/* Merge two commits' trees. When conflicts (paths) are appended, *ret_tree has git's markers in it. */
+/* Merge two commits' trees. When conflicts (paths) are appended, *ret_tree has git's markers in it.
+ */
 bool graft_merge_trees(char ret_tree[65], struct strv *conflicts, const struct graft *g,
                        const char *ours, const char *theirs, struct err *err) WARN_UNUSED;
 /* The same as if base were what both have in common. */
 bool graft_merge_on(char ret_tree[65], struct strv *conflicts, const struct graft *g,
                     const char *base, const char *ours, const char *theirs,
                     struct err *err) WARN_UNUSED;
-/* All of the tip's work on the target, as one tree. is_ahead: the tip has all that the target has. */
+/* All of the tip's work on the target, as one tree. is_ahead: the tip has all that the target has.
+ */
 bool graft_squash(char ret_tree[65], struct strv *conflicts, const struct graft *g, bool is_ahead,
                   struct err *err) WARN_UNUSED;
 /* Whether the tip's own part has merges, which graft_rebase would leave out. */

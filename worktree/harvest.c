@@ -354,8 +354,7 @@ static bool bring_home(struct wt_harvest *ret, struct homecoming *h, wt_box_fn r
         .run_in_box = run_in_box,
         .arg = arg,
     };
-    if ((h->with_snapshot && !moment_begin(h->a, err)) ||
-        !harvest_box_run(&h->box, &ask, err))
+    if ((h->with_snapshot && !moment_begin(h->a, err)) || !harvest_box_run(&h->box, &ask, err))
         return false;
     if (h->with_snapshot)
         clear_locks(h->a);

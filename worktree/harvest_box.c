@@ -175,8 +175,7 @@ static bool make_scratch(const struct harvest_ask *ask, const char *scratch, str
     for (size_t i = 0; i < ask->known->n && i < KNOWN_MAX; i++)
         buf_addf(&have, "%s\n", ask->known->v[i].oid);
     return fs_mkdirs(scratch, 0755, err) && write_scratch(scratch, "have", &have, err) &&
-           write_paths(ask, scratch, err) &&
-           copy_record(a->dir, scratch, "seed", err) &&
+           write_paths(ask, scratch, err) && copy_record(a->dir, scratch, "seed", err) &&
            copy_record(a->dir, scratch, INCLUDE_RECORD, err) &&
            (a->uid == (uid_t)-1 || fs_chown_tree(AT_FDCWD, scratch, a->uid, a->gid, err));
 }

@@ -17,21 +17,21 @@ enum { HARVEST_MAX_REFS = 10000, HARVEST_MAX_HEADER_BYTES = 4 * 1024 * 1024 };
 #define HARVEST_MAX_OBJECTS 2000000u
 #define HARVEST_TIMEOUT_MS (INT64_C(15) * 60 * 1000)
 #define HARVEST_REFS_TIMEOUT_MS (INT64_C(2) * 60 * 1000) /* while the agent works */
-#define HARVEST_MAX_DATA_BYTES (INT64_C(2) << 30)       /* what a program may hold of a pack */
+#define HARVEST_MAX_DATA_BYTES (INT64_C(2) << 30)        /* what a program may hold of a pack */
 
 struct harvest_box {
     char head[65];     /* "" when the box's HEAD has no commit */
     char snapshot[65]; /* "" */
     struct ref_list
-        refs;        /* changed heads and tags by their names, stash entries as "refs/stash/I" */
+        refs; /* changed heads and tags by their names, stash entries as "refs/stash/I" */
     struct strv special, large; /* paths that are left out (unread.h), as the box wrote them */
-    struct buf note; /* what a person should know, sanitised; "" */
-    int pack_fd;     /* at the first byte of the pack; -1 when there is nothing new */
+    struct buf note;            /* what a person should know, sanitised; "" */
+    int pack_fd;                /* at the first byte of the pack; -1 when there is nothing new */
     uint32_t n_objects;
 };
 
-#define HARVEST_BOX_INIT                                       \
-    {                                                          \
+#define HARVEST_BOX_INIT                                                                   \
+    {                                                                                      \
         .refs = REF_LIST_INIT, .special = STRV_INIT, .large = STRV_INIT, .note = BUF_INIT, \
         .pack_fd = -1                                                                      \
     }

@@ -9,9 +9,11 @@
  * (objects the host has), seeded (paths of worktree.include), paths (what is added, and what not),
  * special and large (what is left out).
  *
- * What an agent's index says of a file that has not changed is believed, as is its "assume unchanged".
+ * What an agent's index says of a file that has not changed is believed, as is its "assume
+ * unchanged".
  *
- * Programs are started for what is there only: on a small repository they are most of a harvest's cost.
+ * Programs are started for what is there only: on a small repository they are most of a harvest's
+ * cost.
  *
  * The git folder is read-only: new objects and the temporary index are in scratch. A snapshot holds
  * the files as they are, ignored ones never; a path that was seeded keeps the state it has in HEAD.
@@ -66,7 +68,8 @@ const char harvest_script[] =
     "    g ls-files -u >\"$s/u\"\n"
     "    [ ! -s \"$s/u\" ] || cut -f2- \"$s/u\" | sort -u | head -n 100 >\"$s/unmerged\"\n"
     "    [ ! -x $ask ] || set -- -c core.fsmonitor=$ask\n"
-    "    g \"$@\" add -A --sparse --ignore-errors --pathspec-from-file=\"$s/paths\" --pathspec-file-nul "
+    "    g \"$@\" add -A --sparse --ignore-errors --pathspec-from-file=\"$s/paths\" "
+    "--pathspec-file-nul "
     "2>\"$s/said\" ||\n"
     "        note \"some files could not be recorded: $(grep -v ^hint: \"$s/said\" | head -n 1)\"\n"
     "    leave_seeded_out && tree=$(g write-tree) || die 'the worktree cannot be recorded'\n"

@@ -226,7 +226,8 @@ char *include_note(const char *dir)
     }
     if (n > SHOWN)
         buf_addf(&text, " and %zu more", n - SHOWN);
-    return xasprintf("of worktree.include, what looks like a secret was not taken along: %s; name it "
-                     "there (its own name, not a folder or *) if agents are to have it",
-                     text.ptr);
+    return xasprintf(
+        "of worktree.include, what looks like a secret was not taken along: %s; name it "
+        "there (its own name, not a folder or *) if agents are to have it",
+        text.ptr);
 }

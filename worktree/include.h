@@ -26,8 +26,8 @@ struct include {
     const struct buf *linked;    /* links that were made (share.h), for the record */
 };
 
-/* Go down to the folder of path, making what is missing when make is set; no link is followed. -1 when
- * something else than a folder is in the way, with errno ENOENT when it is only missing. */
+/* Go down to the folder of path, making what is missing when make is set; no link is followed. -1
+ * when something else than a folder is in the way, with errno ENOENT when it is only missing. */
 int include_walk_to_parent(int root, const char *path, bool make);
 /* True when a commit's files (-1: none) have nothing at path and only folders above it. */
 bool include_is_free_below(int lower, const char *path);

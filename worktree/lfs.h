@@ -15,8 +15,9 @@
 bool lfs_fill(const struct checkout *c, const struct buf *paths, struct err *err) WARN_UNUSED;
 /* Parse a pointer file. The object's name (64 hexadecimal digits) and its size. Pure. */
 bool lfs_parse_pointer(char ret_oid[65], int64_t *ret_size, const char *text, size_t len);
-/* Copy objects from a store that an agent wrote (ab/cd/OID below the open folder) into the person's,
- * those whose content is what their name says; bounded in number. from -1: there is none. */
+/* Copy objects from a store that an agent wrote (ab/cd/OID below the open folder) into the
+ * person's, those whose content is what their name says; bounded in number. from -1: there is none.
+ */
 bool lfs_bring_home(int from, const char *common_dir, struct err *err) WARN_UNUSED;
 /* Allocated: the person's store of objects. */
 char *lfs_store(const struct gitcfg *cfg, const char *common_dir);

@@ -16,7 +16,8 @@ static bool is_file(const struct treediff_entry *e)
 }
 
 /* sizes[i]: of the new file of entry i; -1: it is none. */
-static bool find_sizes(int64_t *sizes, const struct treediff *diff, const char *common_dir, struct err *err)
+static bool find_sizes(int64_t *sizes, const struct treediff *diff, const char *common_dir,
+                       struct err *err)
 {
     AUTO_BUF struct buf input = BUF_INIT, out = BUF_INIT;
     for (size_t i = 0; i < diff->n; i++)
@@ -55,14 +56,16 @@ static bool uses_lfs(bool *ret, const char *common_dir, const char *commit, stru
 {
     AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
     struct gitrun g = {.git_dir = common_dir};
-    const char *const *args = GIT_ARGS("grep", "-q", "-e", "filter=lfs", commit, "--", ":(glob)**/.gitattributes");
+    const char *const *args =
+        GIT_ARGS("grep", "-q", "-e", "filter=lfs", commit, "--", ":(glob)**/.gitattributes");
     if (!gitrun(&r, &g, args, err))
         return false;
     *ret = r.status == 0;
     return r.status <= 1 || gitrun_failed(&r, args, err);
 }
 
-bool wt_new_lfs_file(char **ret, const char *common_dir, const char *from, const char *to, struct err *err)
+bool wt_new_lfs_file(char **ret, const char *common_dir, const char *from, const char *to,
+                     struct err *err)
 {
     AUTO_TREEDIFF struct treediff diff = TREEDIFF_INIT;
     bool has_lfs, found = false;

@@ -1,6 +1,6 @@
 /*
- * meanwhile: whether somebody else rearranged a repository while something was done there: packed it
- * anew, pruned it, deleted a branch. What failed then may succeed the next time.
+ * meanwhile: whether somebody else rearranged a repository while something was done there: packed
+ * it anew, pruned it, deleted a branch. What failed then may succeed the next time.
  */
 #ifndef WORKTREE_MEANWHILE_H
 #define WORKTREE_MEANWHILE_H

@@ -98,10 +98,11 @@ static bool take_target(struct merging *m, const struct ref_list *refs, struct e
     }
     memcpy(m->graft.target, oid, strlen(oid) + 1);
     busy_with(&busy, m->repo->common_dir, m->target_ref);
-    return !busy || err_set(err, ERR_REFUSED,
-                            "the branch %s %s; finish that or give it up there, then merge. Nothing "
-                            "was changed",
-                            shown, busy);
+    return !busy ||
+           err_set(err, ERR_REFUSED,
+                   "the branch %s %s; finish that or give it up there, then merge. Nothing "
+                   "was changed",
+                   shown, busy);
 }
 
 /* Whether the attempt's own tip, where it is apart from a branch that somebody moved, is in that
@@ -114,10 +115,10 @@ static bool note_apart(struct merging *m, const char *own, struct err *err)
         return true;
     if (!gitrun(&r, &g, GIT_ARGS("merge-base", "--is-ancestor", own, m->graft.tip), err))
         return false;
-    AUTO_FREE char *note =
-        xasprintf("this is %s as somebody moved it: what the attempt did since is not in, it is at "
-                  REFS_OWN "%s/head",
-                  m->ask->branch, refs_attempt_part(m->ask->branch));
+    AUTO_FREE char *note = xasprintf(
+        "this is %s as somebody moved it: what the attempt did since is not in, it is at " REFS_OWN
+        "%s/head",
+        m->ask->branch, refs_attempt_part(m->ask->branch));
     if (r.status != 0)
         add_note(m, note);
     return true;
@@ -136,8 +137,8 @@ static bool take_tip(struct merging *m, const struct ref_list *refs, const char 
         return err_set(err, ERR_NOT_FOUND, "there is no branch named %s", ask->branch);
     memcpy(m->graft.tip, tip, strnlen(tip, sizeof(m->graft.tip) - 1));
     if (!ask->tip && !*branch) {
-        AUTO_FREE char *note = xasprintf("the branch %s was deleted, and this is what it held",
-                                         ask->branch);
+        AUTO_FREE char *note =
+            xasprintf("the branch %s was deleted, and this is what it held", ask->branch);
         add_note(m, note);
     }
     return ask->tip || !*branch || note_apart(m, refs_oid(refs, own), err);
@@ -321,7 +322,8 @@ static bool compute(struct merging *m, char ret_new[65], struct err *err)
         memcpy(ret_new, m->graft.tip, sizeof(m->graft.tip));
         return true;
     }
-    /* A tip that took its target in resolved conflicts there; commit by commit they would come again. */
+    /* A tip that took its target in resolved conflicts there; commit by commit they would come
+     * again. */
     bool took_target = false;
     if (is_ahead && g->leave_out && m->how == WT_MERGE_REBASE &&
         !graft_has_merges(&took_target, g, err))
@@ -451,8 +453,7 @@ static bool apply(struct merging *m, const char *new_oid, bool dry_run, struct e
     if (dry_run)
         return true;
     if (!wt_fault(err) || !quarantine_migrate(m->quarantine, m->repo->common_dir, err) ||
-        !wt_fault(err) ||
-        !subs_hold_merged(&moved_subs, m->repo, m->graft.target, new_oid, err))
+        !wt_fault(err) || !subs_hold_merged(&moved_subs, m->repo, m->graft.target, new_oid, err))
         return false;
     AUTO_FREE char *note = moved_subs;
     if (!(is_there ? update_checkout(m, new_oid, err) : move_ref(m, new_oid, err)))
@@ -481,8 +482,8 @@ bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_
         .result = WT_MERGE_INIT,
     };
     char new_oid[65] = "";
-    if (!look(&m, err) || !make_quarantine(&m, err) || !wt_fault(err) || !compute(&m, new_oid, err) ||
-        !forget_known(&m, new_oid, err))
+    if (!look(&m, err) || !make_quarantine(&m, err) || !wt_fault(err) ||
+        !compute(&m, new_oid, err) || !forget_known(&m, new_oid, err))
         return false;
     if (m.result.conflicts.n == 0) {
         m.result.up_to_date = strcmp(new_oid, m.graft.target) == 0;

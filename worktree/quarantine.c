@@ -49,7 +49,8 @@ bool quarantine_fill(const char *path, const struct wt_attempt *a, int pack_fd,
         .max_data_bytes = HARVEST_MAX_DATA_BYTES,
     };
     AUTO_FREE char *keep = xasprintf("--keep=%s", strrchr(path, '/') + 1);
-    const char *const *index = GIT_ARGS("index-pack", "--threads=2", "--strict", "--stdin", "--fix-thin", keep, limit);
+    const char *const *index =
+        GIT_ARGS("index-pack", "--threads=2", "--strict", "--stdin", "--fix-thin", keep, limit);
     if (!fs_mkdirs(packs, 0755, err) || !wt_fault(err))
         return false;
     if (!gitrun_out(&ignored, &g, index, err))

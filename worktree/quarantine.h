@@ -2,10 +2,10 @@
  * quarantine: objects from a box are checked where the repository does not see them, and only then
  * moved in.
  *
- * What comes from a box becomes a pack, however small, which git keeps (gitrepository-layout(5), .keep)
- * until its refs are set: a prune of the person's, or a gc with --prune=now, that began before would
- * take loose objects, and a pack that it saw, from under refs that it did not see. Their own git
- * brings packs together when they are many.
+ * What comes from a box becomes a pack, however small, which git keeps (gitrepository-layout(5),
+ * .keep) until its refs are set: a prune of the person's, or a gc with --prune=now, that began
+ * before would take loose objects, and a pack that it saw, from under refs that it did not see.
+ * Their own git brings packs together when they are many.
  *
  * The folder is <common>/objects/tmp_objdir-headgate-<16 hex>: on the same file system, so moving
  * is renaming, and under a name that git's own prune knows as a leftover.

@@ -27,7 +27,7 @@ struct scan {
     bool *is_ahead;      /* the tip's base is below its target: their hunks compare */
     struct hunk_set *sets;
     struct shape *shapes; /* of the sets */
-    char *quarantine; /* made when the first merge is tried */
+    char *quarantine;     /* made when the first merge is tried */
     struct strv env;
     struct radar result;
 };
@@ -167,8 +167,8 @@ static enum verdict compare_lines(struct radar_trial *t, const struct hunk_file 
     return t->n > before ? CLASHES : CLEAN;
 }
 
-/* may_rename: what one of the two removed it may have moved, and then the other one's removal or move
- * is a conflict. */
+/* may_rename: what one of the two removed it may have moved, and then the other one's removal or
+ * move is a conflict. */
 static enum verdict compare_file(struct radar_trial *t, const struct hunk_file *a,
                                  const struct hunk_file *b, bool may_rename)
 {

@@ -25,7 +25,7 @@ struct radar_clash {
 /* A pair that has a path in common, or a tip and its target. */
 struct radar_trial {
     size_t a;
-    size_t b; /* RADAR_TARGET: the target of a */
+    size_t b;              /* RADAR_TARGET: the target of a */
     struct radar_clash *v; /* a path may have several lines */
     size_t n;
     bool is_open; /* nobody knows: one of n_open */

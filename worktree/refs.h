@@ -8,8 +8,8 @@
  *   refs/headgate/RUN/N/snapshot    uncommitted work, a commit on top of the box's HEAD
  *   refs/headgate/RUN/N/merged      the tip that a squash or a rebase brought into another branch
  *   refs/headgate/RUN/N/{heads,tags}/NAME, .../stash/I    whatever else the box made
- *   refs/headgate/base/RUN/N        the base, where no branch holds it, until the attempt is discarded
- *   refs/headgate/merged/OID        in a submodule: a commit that a merged attempt records
+ *   refs/headgate/base/RUN/N        the base, where no branch holds it, until the attempt is
+ * discarded refs/headgate/merged/OID        in a submodule: a commit that a merged attempt records
  *   refs/headgate/keep/RUN/N/OID    the base and every tip ever harvested, so that no gc takes them
  */
 #ifndef WORKTREE_REFS_H

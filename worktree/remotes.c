@@ -23,14 +23,15 @@ void wt_remotes_release(struct wt_remotes *r)
 static const char *middle(size_t *ret_len, const char *entry, const char *section, const char *last)
 {
     size_t len = gitcfg_key_len(entry), head = strlen(section), tail = strlen(last);
-    if (len <= head + tail || strncmp(entry, section, head) != 0 || strncmp(entry + len - tail, last, tail) != 0)
+    if (len <= head + tail || strncmp(entry, section, head) != 0 ||
+        strncmp(entry + len - tail, last, tail) != 0)
         return NULL;
     *ret_len = len - head - tail;
     return entry + head;
 }
 
-/* As git does (url.BASE.insteadOf): the longest beginning that fits, the first of equals. Allocated; NULL:
- * none fits. */
+/* As git does (url.BASE.insteadOf): the longest beginning that fits, the first of equals.
+ * Allocated; NULL: none fits. */
 static char *rewritten(const struct gitcfg *cfg, const char *url, const char *last)
 {
     const char *base = NULL, *cut = NULL;
@@ -39,7 +40,8 @@ static char *rewritten(const struct gitcfg *cfg, const char *url, const char *la
         size_t len;
         const char *name = middle(&len, cfg->entries.v[i], "url.", last);
         const char *value = gitcfg_value(cfg->entries.v[i]);
-        if (!name || strncmp(url, value, strlen(value)) != 0 || (cut && strlen(value) <= strlen(cut)))
+        if (!name || strncmp(url, value, strlen(value)) != 0 ||
+            (cut && strlen(value) <= strlen(cut)))
             continue;
         base = name;
         base_len = len;

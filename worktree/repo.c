@@ -138,10 +138,11 @@ static bool explain_failure(const struct proc_result *r, const char *path, struc
     gitrun_failed(r, GIT_ARGS("rev-parse"), err);
     if (strstr(r->errout.ptr, "unknown repository extension")) {
         AUTO_FREE char *said = xstrdup(err->text);
-        return err_set(err, ERR_FAILED,
-                       "cannot open the repository at %s: %.300s; the git of this host is older than "
-                       "what made it: install a newer one",
-                       shown, said);
+        return err_set(
+            err, ERR_FAILED,
+            "cannot open the repository at %s: %.300s; the git of this host is older than "
+            "what made it: install a newer one",
+            shown, said);
     }
     return err_prefix(err, "cannot open the repository at %s", shown);
 }

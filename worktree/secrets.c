@@ -7,20 +7,46 @@
 #include "runner/base/mem.h"
 
 static const char *const names[] = {
-    ".env",       ".env.*",      "*.env",        "*.pem",           "*.key",
-    "*.p12",      "*.pfx",       "*.jks",        "*.keystore",      "*.kdbx",
-    "*.ppk",      "id_rsa*",     "id_dsa*",      "id_ecdsa*",       "id_ed25519*",
-    ".netrc",     "_netrc",      ".pgpass",      ".my.cnf",         ".npmrc",
-    ".yarnrc*",   ".pypirc",     ".htpasswd",    ".git-credentials", "credentials*",
-    ".credentials*", "*credentials.json", "service-account*.json", "secret*", ".secret*",
-    "*.tfstate",  "*.tfvars",    "kubeconfig*",
+    ".env",
+    ".env.*",
+    "*.env",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "*.ppk",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".my.cnf",
+    ".npmrc",
+    ".yarnrc*",
+    ".pypirc",
+    ".htpasswd",
+    ".git-credentials",
+    "credentials*",
+    ".credentials*",
+    "*credentials.json",
+    "service-account*.json",
+    "secret*",
+    ".secret*",
+    "*.tfstate",
+    "*.tfvars",
+    "kubeconfig*",
 };
 
 /* What is there to be shown. */
 static const char *const samples[] = {"*.example", "*.sample", "*.template", "*.dist", "*.pub"};
 
-static const char *const packages[] = {"node_modules", ".venv", "venv",  "vendor", "target",
-                                       "build",        "dist",  ".tox",  ".cache", "__pycache__",
+static const char *const packages[] = {"node_modules", ".venv", "venv", "vendor", "target",
+                                       "build",        "dist",  ".tox", ".cache", "__pycache__",
                                        ".gradle",      ".next", "Pods"};
 
 static bool matches_any(const char *name, const char *const *list, size_t n)

@@ -1,7 +1,7 @@
 /*
  * secrets: which ignored files look as if they held a secret, by their names, and whether a pattern
- * means such a file: `.env`, `config/.env*` and `*.pem` do, `*`, `config/` and `*.json` do not. What
- * lies in a folder of installed packages or built things is none. Pure.
+ * means such a file: `.env`, `config/.env*` and `*.pem` do, `*`, `config/` and `*.json` do not.
+ * What lies in a folder of installed packages or built things is none. Pure.
  */
 #ifndef WORKTREE_SECRETS_H
 #define WORKTREE_SECRETS_H

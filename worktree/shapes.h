@@ -10,9 +10,9 @@
 #include "worktree/hunks.h"
 
 struct shape {
-    bool may_rename;    /* it removes files and adds some */
-    struct strv left;   /* sorted: folders that it takes files from, and puts and keeps none in */
-    struct strv above;  /* sorted: folders above the files that it adds */
+    bool may_rename;   /* it removes files and adds some */
+    struct strv left;  /* sorted: folders that it takes files from, and puts and keeps none in */
+    struct strv above; /* sorted: folders above the files that it adds */
 };
 #define SHAPE_INIT                            \
     {                                         \

@@ -38,10 +38,11 @@ static bool is_there(bool *ret, int top, const char *path, struct err *err)
     if (fd >= 0 || why.sys_errno == ENOENT || why.sys_errno == ENOTDIR)
         return true;
     if (why.sys_errno == ELOOP)
-        return err_set(err, ERR_USAGE,
-                       "worktree.share: %s is or leads through a link, which is not followed; name what "
-                       "it leads to, if that is in the checkout",
-                       shown);
+        return err_set(
+            err, ERR_USAGE,
+            "worktree.share: %s is or leads through a link, which is not followed; name what "
+            "it leads to, if that is in the checkout",
+            shown);
     *err = why;
     return false;
 }
@@ -116,10 +117,9 @@ static bool share_one(struct made *made, const struct share *s, const int fds[2]
     AUTO_FREE char *path = plain_path(word);
     AUTO_FREE char *shown = text_clean(word);
     if (!path)
-        return err_set(err, ERR_USAGE, "worktree.share: %s is no path below the top of a repository",
-                       shown);
-    if (!is_there(&is_here, fds[0], path, err) ||
-        (is_here && !is_ignored(&ignored, s, path, err)))
+        return err_set(err, ERR_USAGE,
+                       "worktree.share: %s is no path below the top of a repository", shown);
+    if (!is_there(&is_here, fds[0], path, err) || (is_here && !is_ignored(&ignored, s, path, err)))
         return false;
     AUTO_FREE char *host = fs_join(s->repo->toplevel, path);
     if (ignored && !link_one(s, fds[1], path, host, &is_done, err))

@@ -25,9 +25,9 @@ void wt_start_release(struct wt_start *s);
 #define AUTO_WT_START __attribute__((cleanup(wt_start_release)))
 
 /* Uncommitted work, untracked files included and ignored ones not, as a commit on HEAD, or without
- * a parent where there is no commit yet. HEAD itself when nothing is uncommitted. Repositories in the
- * tree that are no submodules, and uncommitted work inside submodules, stay out: the note says so.
- * ERR_USAGE: the repository is bare. */
+ * a parent where there is no commit yet. HEAD itself when nothing is uncommitted. Repositories in
+ * the tree that are no submodules, and uncommitted work inside submodules, stay out: the note says
+ * so. ERR_USAGE: the repository is bare. */
 bool wt_start_wip(struct wt_start *ret, const struct wt_repo *repo, struct err *err) WARN_UNUSED;
 
 /* rev as wt_resolve takes it, else the branch of that name of the one remote that has it. fetch:

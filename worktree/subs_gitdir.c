@@ -92,8 +92,8 @@ static bool save_seed(const struct wt_attempt *s, const struct ref_list *refs, s
            fs_write_plain(AT_FDCWD, path, text.ptr, text.len, 0600, err);
 }
 
-/* What the host shows too must not lead it to a git folder of the agent's: there the pointer names a
- * path that only the box has. */
+/* What the host shows too must not lead it to a git folder of the agent's: there the pointer names
+ * a path that only the box has. */
 static char *pointer_text(const struct wt_attempt *a, const struct wt_attempt *s)
 {
     return a->upper ? xasprintf("gitdir: %s\n", s->gitdir)

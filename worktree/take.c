@@ -85,9 +85,8 @@ static bool check_pick(const struct patch *p, const char *pick, struct err *err)
                        file->is_retyped  ? "it became another type of file"
                        : file->is_binary ? "it is binary"
                                          : "only its name or mode changed");
-    return hunk <= file->n ||
-           err_set(err, ERR_NOT_FOUND, "%s has %zu hunk%s and no number %zu", shown, file->n,
-                   file->n == 1 ? "" : "s", hunk);
+    return hunk <= file->n || err_set(err, ERR_NOT_FOUND, "%s has %zu hunk%s and no number %zu",
+                                      shown, file->n, file->n == 1 ? "" : "s", hunk);
 }
 
 static bool check_picks(const struct patch *p, const struct strv *picks, struct err *err)

@@ -128,8 +128,8 @@ static bool walk_folder(struct walk *w, const char *path, struct err *err)
     return walk_open(w, fd, path, err);
 }
 
-/* A submodule (subs.h), whose files lie among those of the attempt that it belongs to: its folder is
- * below that one's, its tree below that one's tree. */
+/* A submodule (subs.h), whose files lie among those of the attempt that it belongs to: its folder
+ * is below that one's, its tree below that one's tree. */
 static bool walk_submodule(struct walk *w, const struct wt_attempt *a, struct err *err)
 {
     struct err ignored = ERR_INIT;
@@ -168,11 +168,12 @@ bool unread_check_gitdir(const struct wt_attempt *a, struct err *err)
     if (list->n == 0)
         return true;
     AUTO_FREE char *shown = text_clean(list->v[0]);
-    return err_set(err, ERR_FAILED,
-                   "the attempt's git folder %s holds %s where git reads: %s; remove it there, then "
-                   "harvest again",
-                   a->gitdir,
-                   list == &found.large ? "a file of a size that nobody needs"
-                                        : "a pipe, a socket or a device",
-                   shown);
+    return err_set(
+        err, ERR_FAILED,
+        "the attempt's git folder %s holds %s where git reads: %s; remove it there, then "
+        "harvest again",
+        a->gitdir,
+        list == &found.large ? "a file of a size that nobody needs"
+                             : "a pipe, a socket or a device",
+        shown);
 }

@@ -14,8 +14,8 @@ struct unread {
     struct strv special; /* pipes, sockets, devices: paths below the top of the tree */
     struct strv large;   /* too large alone, or together with those before */
 };
-#define UNREAD_INIT                                    \
-    {                                                  \
+#define UNREAD_INIT                              \
+    {                                            \
         .special = STRV_INIT, .large = STRV_INIT \
     }
 #define AUTO_UNREAD __attribute__((cleanup(unread_release)))

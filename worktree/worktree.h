@@ -9,10 +9,10 @@
  * agent could write.
  *
  * Layout of an attempt's folder `dir`: git/ (private gitdir, the agent's own), upper/ work/
- * (overlay) or files/ (btrfs, reflink), tree/ (mount point and host face), home/, gitfile (what the box sees as <tree>/.git),
- * seed and seeded (the refs and files that it started with), attempt (the record that wt_load
- * reads), harvested (when everything was last brought home), journal (what is half done). README.md
- * tells the rest.
+ * (overlay) or files/ (btrfs, reflink), tree/ (mount point and host face), home/, gitfile (what the
+ * box sees as <tree>/.git), seed and seeded (the refs and files that it started with), attempt (the
+ * record that wt_load reads), harvested (when everything was last brought home), journal (what is
+ * half done). README.md tells the rest.
  */
 #ifndef WORKTREE_WORKTREE_H
 #define WORKTREE_WORKTREE_H
@@ -32,8 +32,8 @@ enum wt_engine {
 enum { WT_ENGINES = WT_ENGINE_CHECKOUT + 1 };
 const char *wt_engine_name(enum wt_engine engine);
 bool wt_engine_parse(enum wt_engine *ret, const char *name, struct err *err) WARN_UNUSED;
-/* Whether it works for bases in this folder, tried once per boot; else *ret_why, allocated, says what
- * is in the way. */
+/* Whether it works for bases in this folder, tried once per boot; else *ret_why, allocated, says
+ * what is in the way. */
 bool wt_engine_works(enum wt_engine engine, const char *bases_dir, char **ret_why);
 /* The same as an error for whoever named it: ERR_USAGE. */
 bool wt_engine_check(enum wt_engine engine, const char *bases_dir, struct err *err) WARN_UNUSED;
@@ -81,8 +81,8 @@ bool wt_remotes(struct wt_remotes *ret, const char *common_dir, struct err *err)
 /* Allocated: the short name of the branch that the main checkout is on, or NULL. */
 char *wt_main_branch(const char *common_dir, struct err *err);
 
-/* In an attempt's folder: absolute paths of the person's that its box is to show read-only, each ended
- * by a NUL. */
+/* In an attempt's folder: absolute paths of the person's that its box is to show read-only, each
+ * ended by a NUL. */
 #define WT_SHARED_RECORD "shared"
 
 struct wt_commit {
@@ -125,7 +125,8 @@ struct wt_box_job {
 typedef bool (*wt_box_fn)(void *arg, const struct wt_box_job *job, struct proc_result *ret,
                           struct err *err);
 
-/* Where a box shows the private git folder once more, where the host shows the files (upper NULL). */
+/* Where a box shows the private git folder once more, where the host shows the files (upper NULL).
+ */
 #define WT_INSIDE_GITDIR "/run/headgate/git"
 
 /* A submodule that an attempt has, at any depth. */
@@ -148,16 +149,16 @@ struct wt_attempt {
     char *branch;   /* "headgate/3/2" */
     char base[65];
     enum wt_engine engine;
-    char *engine_why; /* why this engine, for people */
-    char *tree;       /* where the files appear, the same path inside and outside */
-    char *gitdir;     /* private gitdir; appears at this same path inside */
-    char *gitdir_top; /* of a submodule: the git folder of its attempt, above gitdir; else NULL */
-    char *gitfile;    /* host file bound read-only over <tree>/.git inside */
-    char *lower2; /* overlay: what lower lies over, NULL: nothing */
+    char *engine_why;   /* why this engine, for people */
+    char *tree;         /* where the files appear, the same path inside and outside */
+    char *gitdir;       /* private gitdir; appears at this same path inside */
+    char *gitdir_top;   /* of a submodule: the git folder of its attempt, above gitdir; else NULL */
+    char *gitfile;      /* host file bound read-only over <tree>/.git inside */
+    char *lower2;       /* overlay: what lower lies over, NULL: nothing */
     char *lower, *work; /* overlay; else NULL */
-    char *upper; /* overlay: its upper layer; btrfs, reflink: the files, which the box shows at tree;
-                    checkout: NULL, they are at tree */
-    char *hooks_in_tree;        /* core.hooksPath below the top of the tree, "" for none */
+    char *upper; /* overlay: its upper layer; btrfs, reflink: the files, which the box shows at
+                    tree; checkout: NULL, they are at tree */
+    char *hooks_in_tree;    /* core.hooksPath below the top of the tree, "" for none */
     struct strv objects_ro; /* host folders to be shown read-only at their own path (alternates) */
     struct wt_subs subs;    /* submodules that are filled */
     uid_t uid;              /* owner of everything that the box writes; (uid_t)-1: the caller */
@@ -182,8 +183,9 @@ struct wt_create {
     enum wt_engine engine;
     uid_t uid; /* (uid_t)-1: the caller */
     gid_t gid;
-    const struct strv *share;   /* worktree.share: ignored paths of the checkout that appear in the worktree
-                                   as links; the caller shows what WT_SHARED_RECORD lists. NULL: none */
+    const struct strv
+        *share; /* worktree.share: ignored paths of the checkout that appear in the worktree
+                   as links; the caller shows what WT_SHARED_RECORD lists. NULL: none */
     const struct strv *include; /* worktree.include: patterns in gitignore syntax of ignored files
                                    that are copied from the person's checkout; NULL: none */
 };
@@ -226,16 +228,16 @@ bool wt_harvest(struct wt_harvest *ret, const struct wt_attempt *a, bool with_sn
 bool wt_branch_tip(char ret[65], const struct wt_attempt *a, const char *branch,
                    struct err *err) WARN_UNUSED;
 
-/* The path of a file of Git LFS that is new or changed between two commits, allocated; NULL: none. A
- * push of the commits alone would leave its content behind. */
+/* The path of a file of Git LFS that is new or changed between two commits, allocated; NULL: none.
+ * A push of the commits alone would leave its content behind. */
 bool wt_new_lfs_file(char **ret, const char *common_dir, const char *from, const char *to,
                      struct err *err) WARN_UNUSED;
 
 enum wt_diff_form { WT_DIFF_PATCH, WT_DIFF_STAT, WT_DIFF_NAMES };
 /* Diff from..to between trees; no textconv, no external diff, no colour unless asked. Not
  * sanitised. NAMES: lines "STATUS\tPATH" as `git diff --name-status` has them (a rename has two
- * paths), odd paths quoted. paths: only these files and folders, by the letter; NULL: all. ERR_LIMIT
- * past LIMIT_CAPTURE_BYTES. */
+ * paths), odd paths quoted. paths: only these files and folders, by the letter; NULL: all.
+ * ERR_LIMIT past LIMIT_CAPTURE_BYTES. */
 bool wt_diff(struct buf *out, const char *repo_common_dir, const char *from, const char *to,
              enum wt_diff_form form, bool color, const struct strv *paths,
              struct err *err) WARN_UNUSED;
@@ -273,8 +275,8 @@ void wt_merge_release(struct wt_merge *m);
 #define AUTO_WT_MERGE __attribute__((cleanup(wt_merge_release)))
 struct wt_merge_ask {
     const char *branch; /* of the attempt */
-    const char *tip;  /* a commit to merge in its place, which does not count as the attempt; NULL:
-                         the branch */
+    const char *tip; /* a commit to merge in its place, which does not count as the attempt; NULL:
+                        the branch */
     const char *own_tip; /* what to merge when somebody deleted the branch; NULL: nothing */
     const char *into; /* name of a branch, short or full; NULL: the branch of the main checkout */
     enum wt_merge_how how;
@@ -297,14 +299,15 @@ bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_
 
 /* Part of an attempt's work as one commit on the target. picks: "FILE" for all of a file, a folder
  * for all in it, "FILE:N" for the N-th hunk of it as wt_diff numbers them, without a change of its
- * mode; except: all but these. ERR_NOT_FOUND names a pick that is not there. Otherwise as wt_merge with WT_MERGE_SQUASH. */
+ * mode; except: all but these. ERR_NOT_FOUND names a pick that is not there. Otherwise as wt_merge
+ * with WT_MERGE_SQUASH. */
 struct wt_take_ask {
     const char *branch, *base, *tip, *into;
     const struct strv *picks;
     bool except;
-    const struct strv *unseen; /* lines of wt_harvest's review: files of these that would be taken are
-                                  ERR_REFUSED with the reason, by whatever name they were picked.
-                                  NULL: none */
+    const struct strv *unseen; /* lines of wt_harvest's review: files of these that would be taken
+                                  are ERR_REFUSED with the reason, by whatever name they were
+                                  picked. NULL: none */
     const char *message;
     bool dry_run;
 };

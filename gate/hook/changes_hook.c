@@ -113,7 +113,8 @@ int changes_hook_main(char **argv)
     if (is_own)
         changes_format(&w.out, &now);
     else
-        buf_adds(&w.out, "elsewhere"); /* what git now learns of other files says nothing of these */
+        buf_adds(&w.out,
+                 "elsewhere"); /* what git now learns of other files says nothing of these */
     buf_addch(&w.out, '\0');
     size_t head = w.out.len;
     int fd = -1;

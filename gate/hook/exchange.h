@@ -8,8 +8,8 @@
 
 struct exchange_answer {
     bool allow;
-    json_t *reason; /* a string, owned */
-    char *call;     /* owned */
+    json_t *reason;  /* a string, owned */
+    char *call;      /* owned */
     json_t *message; /* the whole answer, owned */
 };
 /* Connect, send, and wait for the answer without a limit of time. Anything but one well-formed

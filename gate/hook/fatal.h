@@ -12,7 +12,8 @@
 #include <stdint.h>
 #include "runner/base/err.h"
 
-/* Make descriptors 0 to 2 exist (unwritable where they were missing), and catch and unblock every deadly signal. Call first in main. */
+/* Make descriptors 0 to 2 exist (unwritable where they were missing), and catch and unblock every
+ * deadly signal. Call first in main. */
 void fatal_init(void);
 /* Die with a sentence about the time when timeout_ms (> 0) have passed. */
 void fatal_after(int64_t timeout_ms);

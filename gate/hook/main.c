@@ -32,7 +32,8 @@ static const char usage[] =
     "call_id,\n"
     "session, subagent {id, type, depth}.\n"
     "\n"
-    "Under the names git, gh and glab it hands what needs a person's credentials to the gate and is\n"
+    "Under the names git, gh and glab it hands what needs a person's credentials to the gate and "
+    "is\n"
     "the real program for all else.\n"
     "\n";
 

@@ -52,7 +52,8 @@ static int run_real(const char *name, char **argv)
     AUTO_FREE char *real = shim_real(name);
     if (real)
         execv(real, argv);
-    fprintf(stderr, real ? "%s: cannot be started: %s\n" : "%s: command not found\n", name, strerror(errno));
+    fprintf(stderr, real ? "%s: cannot be started: %s\n" : "%s: command not found\n", name,
+            strerror(errno));
     return EXIT_NO_PROGRAM;
 }
 
@@ -70,7 +71,8 @@ static bool inline_body(struct strv *words, struct err *err)
     AUTO_STRV struct strv out = STRV_INIT;
     for (size_t i = 0; i < words->n; i++) {
         const char *word = words->v[i];
-        bool is_apart = (strcmp(word, "--body-file") == 0 || strcmp(word, "-F") == 0) && i + 1 < words->n;
+        bool is_apart =
+            (strcmp(word, "--body-file") == 0 || strcmp(word, "-F") == 0) && i + 1 < words->n;
         bool is_joined = strncmp(word, "--body-file=", 12) == 0;
         if (!is_apart && !is_joined) {
             strv_push(&out, word);
@@ -94,7 +96,8 @@ static bool has_option(const struct strv *words, const char *name, char letter)
 {
     size_t len = strlen(name);
     for (size_t i = 1; i < words->n; i++)
-        if ((strncmp(words->v[i], name, len) == 0 && (!words->v[i][len] || words->v[i][len] == '=')) ||
+        if ((strncmp(words->v[i], name, len) == 0 &&
+             (!words->v[i][len] || words->v[i][len] == '=')) ||
             (words->v[i][0] == '-' && words->v[i][1] == letter && letter))
             return true;
     return false;
@@ -111,7 +114,8 @@ static bool add_branch(struct strv *words, struct err *err)
     bool is_list = strcmp(act.words + 3, "list") == 0;
     bool is_create = strcmp(act.words + 3, "create") == 0;
     bool is_gh = strcmp(act.program, "gh") == 0;
-    bool is_told = is_create ? (is_gh ? has_option(words, "--head", 'H') : has_option(words, "--source-branch", 's'))
+    bool is_told = is_create ? (is_gh ? has_option(words, "--head", 'H')
+                                      : has_option(words, "--source-branch", 's'))
                              : act.operands.n > 0;
     broker_act_release(&act);
     if (!is_pull || is_list || is_told)
@@ -159,10 +163,10 @@ static int refused(const char *name, const struct exchange_answer *answer)
     const char *why = jx_str(answer->message, "why", "");
     bool is_person = strcmp(why, "person") == 0 || strcmp(why, "repeat") == 0;
     fprintf(stderr, "%s: %s%s%s%s%s\n", name,
-            is_person                        ? "a person denied this"
-            : strcmp(why, "broker") == 0     ? "not done"
-            : strcmp(why, "deadline") == 0   ? "nobody has decided"
-                                             : "denied",
+            is_person                      ? "a person denied this"
+            : strcmp(why, "broker") == 0   ? "not done"
+            : strcmp(why, "deadline") == 0 ? "nobody has decided"
+                                           : "denied",
             answer->call[0] ? " (" : "", answer->call, answer->call[0] ? ")" : "",
             reason && reason[0] ? ": " : "");
     if (reason && reason[0])
@@ -175,9 +179,11 @@ static int carried_out(const struct broker_act *act, const struct shim_push *pus
 {
     struct err err = ERR_INIT;
     int status = (int)jx_int(message, "status", EXIT_REFUSED);
-    if (!print_part(STDOUT_FILENO, message, "out", &err) || !print_part(STDERR_FILENO, message, "err", &err))
+    if (!print_part(STDOUT_FILENO, message, "out", &err) ||
+        !print_part(STDERR_FILENO, message, "err", &err))
         return fail(act->program, &err);
-    if (status == 0 && act->kind == BROKER_PUSH && !act->is_dry && !shim_git_pushed(act, push, message, &err))
+    if (status == 0 && act->kind == BROKER_PUSH && !act->is_dry &&
+        !shim_git_pushed(act, push, message, &err))
         return fail(act->program, &err);
     if (status == 0 && act->kind == BROKER_FETCH) {
         AUTO_FREE char *real = shim_real("git");
@@ -190,10 +196,11 @@ static int carried_out(const struct broker_act *act, const struct shim_push *pus
  * signal-safety(7) allows. */
 static void on_patience(int number)
 {
-    static const char text[] =
-        "not done yet: a person has to decide. Go on with something else: as long as you run, it is carried "
-        "out once it is approved, also when nobody waits for it. Type the same again later to see what came "
-        "of it\n";
+    static const char text[] = "not done yet: a person has to decide. Go on with something else: "
+                               "as long as you run, it is carried "
+                               "out once it is approved, also when nobody waits for it. Type the "
+                               "same again later to see what came "
+                               "of it\n";
     (void)number;
     ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
     (void)written;
@@ -235,9 +242,9 @@ static int ask(const struct strv *words, char **argv, const char *gate)
     return status;
 }
 
-/* The tool call that led here passed because the broker asks. What the broker does not carry out is asked
- * as that call would be where there is none: a push publishes all the same, with what the box may have, and
- * the configuration of another repository names programs that a fetch runs. */
+/* The tool call that led here passed because the broker asks. What the broker does not carry out is
+ * asked as that call would be where there is none: a push publishes all the same, with what the box
+ * may have, and the configuration of another repository names programs that a fetch runs. */
 static int run_other(const struct strv *words, char **argv, const char *gate)
 {
     struct err err = ERR_INIT;

@@ -54,8 +54,9 @@ static char *own_gitdir(void)
     if (!fs_read_file(&text, AT_FDCWD, gitfile, GITFILE_BYTES, &ignored))
         return NULL;
     buf_rtrim(&text);
-    return strncmp(text.ptr, head, sizeof(head) - 1) == 0 ? fs_realpath(text.ptr + sizeof(head) - 1, &ignored)
-                                                          : NULL;
+    return strncmp(text.ptr, head, sizeof(head) - 1) == 0
+               ? fs_realpath(text.ptr + sizeof(head) - 1, &ignored)
+               : NULL;
 }
 
 static bool is_remote_of_person(const char *name)
@@ -72,13 +73,15 @@ bool shim_git_is_ours(const struct strv *words)
     struct err ignored = ERR_INIT;
     AUTO_BROKER_ACT struct broker_act act = BROKER_ACT_INIT;
     broker_git_subcommand(&odd, &dir, words->v, words->n);
-    AUTO_FREE char *common = LINE_OF(dir, "rev-parse", "--path-format=absolute", "--git-common-dir");
+    AUTO_FREE char *common =
+        LINE_OF(dir, "rev-parse", "--path-format=absolute", "--git-common-dir");
     AUTO_FREE char *here = common ? fs_realpath(common, &ignored) : NULL;
     AUTO_FREE char *own = own_gitdir();
     if (!here || !own || strcmp(here, own) != 0)
         return false;
     /* A remote that the agent made for itself is its own business. */
-    return !broker_read(&act, words->v, words->n, &ignored) || !act.remote || is_remote_of_person(act.remote);
+    return !broker_read(&act, words->v, words->n, &ignored) || !act.remote ||
+           is_remote_of_person(act.remote);
 }
 
 char *shim_git_branch(const char *dir, struct err *err)
@@ -105,13 +108,15 @@ bool shim_git_describe(struct shim_push *ret, const struct broker_act *act, stru
 {
     struct err ignored = ERR_INIT;
     bool is_head = strcmp(act->src, "HEAD") == 0;
-    AUTO_FREE char *rev = is_head ? xstrdup("HEAD^{commit}") : xasprintf("refs/heads/%s^{commit}", act->src);
+    AUTO_FREE char *rev =
+        is_head ? xstrdup("HEAD^{commit}") : xasprintf("refs/heads/%s^{commit}", act->src);
     ret->commit = LINE_OF(act->dir, "rev-parse", "--verify", "-q", rev);
     ret->branch = shim_git_branch(act->dir, &ignored);
     if (ret->commit)
         return true;
     return err_set(err, ERR_REFUSED,
-                   "'%s' is no branch of this attempt with a commit; tags and other refs are pushed by a person",
+                   "'%s' is no branch of this attempt with a commit; tags and other refs are "
+                   "pushed by a person",
                    act->src);
 }
 
@@ -121,8 +126,8 @@ static bool run(const char *dir, const char *const *args, struct err *err)
     return line || err_set(err, ERR_FAILED, "it was pushed, but 'git %s' failed here", args[0]);
 }
 
-bool shim_git_pushed(const struct broker_act *act, const struct shim_push *push, const json_t *message,
-                     struct err *err)
+bool shim_git_pushed(const struct broker_act *act, const struct shim_push *push,
+                     const json_t *message, struct err *err)
 {
     static const char heads[] = "refs/heads/";
     const char *remote = jx_str(message, "remote", "");
@@ -130,7 +135,8 @@ bool shim_git_pushed(const struct broker_act *act, const struct shim_push *push,
     if (!remote[0] || strncmp(ref, heads, sizeof(heads) - 1) != 0)
         return true;
     AUTO_FREE char *tracking = xasprintf("refs/remotes/%s/%s", remote, ref + sizeof(heads) - 1);
-    if (!run(act->dir, (const char *const[]){"update-ref", "-m", "push", tracking, push->commit, NULL}, err))
+    if (!run(act->dir,
+             (const char *const[]){"update-ref", "-m", "push", tracking, push->commit, NULL}, err))
         return false;
     const char *branch = strcmp(act->src, "HEAD") == 0 ? push->branch : act->src;
     if (!act->sets_upstream || !branch)
@@ -140,11 +146,13 @@ bool shim_git_pushed(const struct broker_act *act, const struct shim_push *push,
     if (!run(act->dir, (const char *const[]){"config", of_remote, remote, NULL}, err) ||
         !run(act->dir, (const char *const[]){"config", of_merge, ref, NULL}, err))
         return false;
-    fprintf(stderr, "branch '%s' set up to track '%s/%s'.\n", branch, remote, ref + sizeof(heads) - 1);
+    fprintf(stderr, "branch '%s' set up to track '%s/%s'.\n", branch, remote,
+            ref + sizeof(heads) - 1);
     return true;
 }
 
-int shim_git_take(const char *real, const struct broker_act *act, char **argv, const json_t *message)
+int shim_git_take(const char *real, const struct broker_act *act, char **argv,
+                  const json_t *message)
 {
     AUTO_STRV struct strv out = STRV_INIT;
     const char *dir = jx_str(message, "dir", "");

@@ -23,12 +23,14 @@ bool shim_git_is_ours(const struct strv *words);
 char *shim_git_branch(const char *dir, struct err *err);
 /* The same branch as the remote has it: its upstream's name, else its own. */
 char *shim_git_public_branch(struct err *err);
-bool shim_git_describe(struct shim_push *ret, const struct broker_act *act, struct err *err) WARN_UNUSED;
+bool shim_git_describe(struct shim_push *ret, const struct broker_act *act,
+                       struct err *err) WARN_UNUSED;
 /* After a push: the remote-tracking ref, and with -u the branch's upstream. */
-bool shim_git_pushed(const struct broker_act *act, const struct shim_push *push, const json_t *message,
-                     struct err *err) WARN_UNUSED;
+bool shim_git_pushed(const struct broker_act *act, const struct shim_push *push,
+                     const json_t *message, struct err *err) WARN_UNUSED;
 /* After a fetch: the command as it was typed, by the real git from the folder that the gate named.
  * Returns only when that could not be started. */
-int shim_git_take(const char *real, const struct broker_act *act, char **argv, const json_t *message);
+int shim_git_take(const char *real, const struct broker_act *act, char **argv,
+                  const json_t *message);
 
 #endif

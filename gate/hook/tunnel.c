@@ -19,8 +19,7 @@ static int connect_to(const char *proxy, struct err *err)
     AUTO_FREE char *address_text = xstrndup(proxy, strcspn(proxy, ":"));
     struct sockaddr_in address = {.sin_family = AF_INET};
     long port = colon ? strtol(colon + 1, NULL, 10) : 0;
-    if (port < 1 || port > UINT16_MAX ||
-        inet_pton(AF_INET, address_text, &address.sin_addr) != 1)
+    if (port < 1 || port > UINT16_MAX || inet_pton(AF_INET, address_text, &address.sin_addr) != 1)
         return err_set(err, ERR_USAGE, "HEADGATE_PROXY is not ADDRESS:PORT"), -1;
     address.sin_port = htons((uint16_t)port);
     AUTO_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -53,7 +53,8 @@ static void say_error(struct server *s, const json_t *id, const char *text)
     say(s, error);
 }
 
-/* In the new process. exchange() watches standard output for a caller that hung up, so that is the pipe here. */
+/* In the new process. exchange() watches standard output for a caller that hung up, so that is the
+ * pipe here. */
 _Noreturn static void carry_out(const struct server *s, const struct message *m, int fd)
 {
     AUTO_BUF struct buf text = BUF_INIT, line = BUF_INIT, id = BUF_INIT;
@@ -64,7 +65,8 @@ _Noreturn static void carry_out(const struct server *s, const struct message *m,
     dup2(fd, STDOUT_FILENO);
     jx_dump(&id, m->id);
     bool ok = tools_call(&text, s->socket, m->tool, m->args, id.ptr);
-    AUTO_JSON json_t *answer = message_result(m->id, m->is_new, text.ptr ? text.ptr : "", text.len, !ok);
+    AUTO_JSON json_t *answer =
+        message_result(m->id, m->is_new, text.ptr ? text.ptr : "", text.len, !ok);
     jx_dump(&line, answer);
     buf_addch(&line, '\n');
     _exit(fs_write_fd(STDOUT_FILENO, line.ptr, line.len, &err) ? 0 : 1);
@@ -90,7 +92,8 @@ static void begin_call(struct server *s, const struct message *m)
         say_error(s, m->id, "no process can be started");
         return;
     }
-    s->calls[s->n_calls++] = (struct call){.pid = pid, .fd = fds[0], .id = json_incref(m->id), .text = BUF_INIT};
+    s->calls[s->n_calls++] =
+        (struct call){.pid = pid, .fd = fds[0], .id = json_incref(m->id), .text = BUF_INIT};
 }
 
 static void end_call(struct server *s, size_t i)
@@ -123,7 +126,8 @@ static void hear_call(struct server *s, size_t i)
     end_call(s, i);
 }
 
-/* No answer is wanted any more: its process ends with all that it started, and the gate sees it hang up. */
+/* No answer is wanted any more: its process ends with all that it started, and the gate sees it
+ * hang up. */
 static void cancel(struct server *s, const json_t *id)
 {
     for (size_t i = 0; i < s->n_calls; i++) {
@@ -206,7 +210,8 @@ int main(int argc, char **argv)
         return 2;
     }
     if (!s.socket) {
-        fprintf(stderr, "headgate-mcp: there is no gate to ask. It serves agents inside a box: name it as an MCP server to the "
+        fprintf(stderr, "headgate-mcp: there is no gate to ask. It serves agents inside a box: "
+                        "name it as an MCP server to the "
                         "agent that 'headgate run -- AGENT' starts\n");
         return 2;
     }

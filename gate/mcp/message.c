@@ -18,8 +18,8 @@ enum {
 
 static const char *const old_versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 
-static const char instructions[] =
-    "These tools work in the sandbox of one Headgate attempt. Each call is decided first; a denial tells why.";
+static const char instructions[] = "These tools work in the sandbox of one Headgate attempt. Each "
+                                   "call is decided first; a denial tells why.";
 
 void message_release(struct message *m)
 {
@@ -53,8 +53,8 @@ static json_t *new_result(const json_t *id, bool is_new, json_t *result)
 
 json_t *message_result(const json_t *id, bool is_new, const char *text, size_t len, bool is_error)
 {
-    json_t *result = json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text", jx_bytes(text, len),
-                               "isError", is_error);
+    json_t *result = json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text",
+                               jx_bytes(text, len), "isError", is_error);
     return new_result(id, is_new, result);
 }
 
@@ -72,16 +72,18 @@ static void initialize(struct message *m, const json_t *params)
     for (size_t i = 0; i < ARRAY_LEN(old_versions); i++)
         if (strcmp(old_versions[i], wanted) == 0)
             agreed = old_versions[i];
-    json_t *result = json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion", agreed, "capabilities", "tools",
-                               "serverInfo", server_info(), "instructions", instructions);
+    json_t *result =
+        json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion", agreed, "capabilities", "tools",
+                  "serverInfo", server_info(), "instructions", instructions);
     m->answer = new_result(m->id, false, result);
 }
 
 static void discover(struct message *m)
 {
-    json_t *result = json_pack("{s:[s], s:{s:{}}, s:{s:o}, s:s, s:i, s:s}", "supportedVersions", NEW_VERSION,
-                               "capabilities", "tools", "_meta", META "serverInfo", server_info(),
-                               "instructions", instructions, "ttlMs", LIST_LASTS_MS, "cacheScope", "public");
+    json_t *result =
+        json_pack("{s:[s], s:{s:{}}, s:{s:o}, s:s, s:i, s:s}", "supportedVersions", NEW_VERSION,
+                  "capabilities", "tools", "_meta", META "serverInfo", server_info(),
+                  "instructions", instructions, "ttlMs", LIST_LASTS_MS, "cacheScope", "public");
     m->answer = new_result(m->id, true, result);
 }
 
@@ -108,7 +110,8 @@ static void call(struct message *m, const json_t *params, const json_t *tools)
     const char *name = jx_str(params, "name", "");
     json_t *args = json_object_get(params, "arguments");
     if (!has_tool(tools, name) || (args && !json_is_object(args))) {
-        m->answer = message_error(m->id, INVALID_PARAMS, "no such tool, or arguments that are no object");
+        m->answer =
+            message_error(m->id, INVALID_PARAMS, "no such tool, or arguments that are no object");
         return;
     }
     m->kind = MESSAGE_CALL;
@@ -174,7 +177,8 @@ void message_read(struct message *ret, const char *line, size_t len, json_t *too
     json_t *id = json_object_get(in, "id");
     const json_t *params = jx_obj(in, "params");
     bool is_id = json_is_string(id) || json_is_integer(id);
-    if (!json_is_object(in) || (id && !is_id) || (!method && !json_object_get(in, "result") && !json_object_get(in, "error"))) {
+    if (!json_is_object(in) || (id && !is_id) ||
+        (!method && !json_object_get(in, "result") && !json_object_get(in, "error"))) {
         answer_error(ret, INVALID_REQUEST, "a request is one JSON object with a method");
         return;
     }

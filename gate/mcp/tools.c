@@ -45,11 +45,13 @@ static bool run_program(struct buf *out, const struct proc_cmd *cmd)
     add_output(out, &result.out);
     add_output(out, &result.errout);
     if (result.status != 0)
-        buf_addf(out, "%s[exit code %d]", out->len && out->ptr[out->len - 1] != '\n' ? "\n" : "", result.status);
+        buf_addf(out, "%s[exit code %d]", out->len && out->ptr[out->len - 1] != '\n' ? "\n" : "",
+                 result.status);
     return result.status == 0;
 }
 
-static bool run_words(struct buf *out, const char *const *words, const char *input, int64_t timeout_ms)
+static bool run_words(struct buf *out, const char *const *words, const char *input,
+                      int64_t timeout_ms)
 {
     AUTO_STRV struct strv argv = STRV_INIT;
     for (size_t i = 0; words[i]; i++)
@@ -84,7 +86,8 @@ static bool do_write(struct buf *out, const json_t *args)
     const char *content = jx_str(args, "content", "");
     struct err err = ERR_INIT;
     AUTO_FREE char *folder = fs_dirname(path);
-    if (!fs_mkdirs(folder, 0777, &err) || !fs_write_plain(AT_FDCWD, path, content, strlen(content), 0666, &err))
+    if (!fs_mkdirs(folder, 0777, &err) ||
+        !fs_write_plain(AT_FDCWD, path, content, strlen(content), 0666, &err))
         return say_error(out, &err);
     buf_addf(out, "%zu bytes written", strlen(content));
     return true;
@@ -98,7 +101,8 @@ static bool do_patch(struct buf *out, const json_t *args)
 
 static bool do_fetch(struct buf *out, const json_t *args)
 {
-    const char *const words[] = {"curl", "-sSL", "--fail-with-body", "--", jx_str(args, "url", ""), NULL};
+    const char *const words[] = {"curl", "-sSL", "--fail-with-body", "--", jx_str(args, "url", ""),
+                                 NULL};
     return run_words(out, words, NULL, FETCH_TIMEOUT_MS);
 }
 
@@ -106,12 +110,15 @@ static const struct member {
     const char *name, *type, *about;
     bool is_needed;
 } shell_members[] = {{"command", "string", "what /bin/sh is to run", true},
-                     {"timeout_ms", "integer", "it is killed after this time (default 600000)", false}},
+                     {"timeout_ms", "integer", "it is killed after this time (default 600000)",
+                      false}},
   read_members[] = {{"file_path", "string", "absolute, or from the working folder", true}},
-  write_members[] = {{"file_path", "string", "absolute, or from the working folder; folders are made", true},
+  write_members[] = {{"file_path", "string",
+                      "absolute, or from the working folder; folders are made", true},
                      {"content", "string", "the whole file", true}},
   patch_members[] = {{"patch", "string", "a unified diff, as git apply takes it", true}},
-  fetch_members[] = {{"url", "string", "http or https; a host that no rule lists is asked about", true}};
+  fetch_members[] = {
+      {"url", "string", "http or https; a host that no rule lists is asked about", true}};
 
 static const struct tool {
     const char *name, *about;
@@ -120,7 +127,8 @@ static const struct tool {
     bool is_reading;
     do_fn run;
 } table[] = {
-    {"shell", "Run a shell command in the working folder.", shell_members, ARRAY_LEN(shell_members), false, do_shell},
+    {"shell", "Run a shell command in the working folder.", shell_members, ARRAY_LEN(shell_members),
+     false, do_shell},
     {"read", "Read a text file.", read_members, ARRAY_LEN(read_members), true, do_read},
     {"write", "Write a file.", write_members, ARRAY_LEN(write_members), false, do_write},
     {"patch", "Change files by a patch.", patch_members, ARRAY_LEN(patch_members), false, do_patch},
@@ -132,21 +140,23 @@ static json_t *schema_of(const struct tool *tool)
     json_t *properties = json_object(), *required = json_array();
     for (size_t i = 0; i < tool->n_members; i++) {
         const struct member *m = &tool->members[i];
-        jx_set(properties, m->name, json_pack("{s:s, s:s}", "type", m->type, "description", m->about));
+        jx_set(properties, m->name,
+               json_pack("{s:s, s:s}", "type", m->type, "description", m->about));
         if (m->is_needed)
             json_array_append_new(required, json_string(m->name));
     }
-    return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties, "required", required,
-                     "additionalProperties", 0);
+    return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties, "required",
+                     required, "additionalProperties", 0);
 }
 
 json_t *tools_list(void)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < ARRAY_LEN(table); i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:{s:b}}", "name", table[i].name, "description",
-                                              table[i].about, "inputSchema", schema_of(&table[i]), "annotations",
-                                              "readOnlyHint", table[i].is_reading));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:{s:b}}", "name", table[i].name,
+                                              "description", table[i].about, "inputSchema",
+                                              schema_of(&table[i]), "annotations", "readOnlyHint",
+                                              table[i].is_reading));
     return list;
 }
 
@@ -155,7 +165,8 @@ static bool has_type(const json_t *value, const char *type)
     return strcmp(type, "string") == 0 ? json_is_string(value) : json_is_integer(value);
 }
 
-/* The gate is asked about exactly what is then done, so what is not understood is refused before. */
+/* The gate is asked about exactly what is then done, so what is not understood is refused before.
+ */
 static bool check_args(const struct tool *tool, const json_t *args, struct err *err)
 {
     const char *key;
@@ -167,19 +178,21 @@ static bool check_args(const struct tool *tool, const json_t *args, struct err *
     {
         bool is_known = false;
         for (size_t i = 0; i < tool->n_members; i++)
-            is_known = is_known ||
-                       (strcmp(key, tool->members[i].name) == 0 && has_type(value, tool->members[i].type));
+            is_known = is_known || (strcmp(key, tool->members[i].name) == 0 &&
+                                    has_type(value, tool->members[i].type));
         if (!is_known || (json_is_string(value) && !jx_str(args, key, NULL)))
-            return err_set(err, ERR_USAGE, "the argument '%s' is not one of %s, or of another type", key, tool->name);
+            return err_set(err, ERR_USAGE, "the argument '%s' is not one of %s, or of another type",
+                           key, tool->name);
     }
     return true;
 }
 
-static bool ask(struct buf *out, const char *socket, const char *tool, const json_t *args, const char *call_id)
+static bool ask(struct buf *out, const char *socket, const char *tool, const json_t *args,
+                const char *call_id)
 {
     AUTO_FREE char *cwd = getcwd(NULL, 0);
-    AUTO_JSON json_t *request = json_pack("{s:i, s:s, s:s, s:s, s:O}", "v", 1, "source", "mcp", "agent", "command",
-                                          "tool", tool, "args", args);
+    AUTO_JSON json_t *request = json_pack("{s:i, s:s, s:s, s:s, s:O}", "v", 1, "source", "mcp",
+                                          "agent", "command", "tool", tool, "args", args);
     struct exchange_answer answer;
     struct err err = ERR_INIT;
     jx_set_str(request, "cwd", cwd ? cwd : "");
@@ -197,7 +210,8 @@ static bool ask(struct buf *out, const char *socket, const char *tool, const jso
     return answer.allow;
 }
 
-bool tools_call(struct buf *out, const char *socket, const char *tool, const json_t *args, const char *call_id)
+bool tools_call(struct buf *out, const char *socket, const char *tool, const json_t *args,
+                const char *call_id)
 {
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         struct err err = ERR_INIT;

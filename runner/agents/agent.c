@@ -6,7 +6,8 @@
 #include "runner/agents/program.h"
 #include "runner/base/mem.h"
 
-const struct agent *const agents[] = {&agent_claude, &agent_codex, &agent_gemini, &agent_opencode, &agent_command, NULL};
+const struct agent *const agents[] = {&agent_claude,   &agent_codex,   &agent_gemini,
+                                      &agent_opencode, &agent_command, NULL};
 
 const struct agent *agent_find(const char *name)
 {
@@ -40,8 +41,8 @@ static bool find_configured(const struct agent **ret, struct agent *own, const c
     return true;
 }
 
-bool agent_default(const struct agent **ret, struct agent *own, const struct config *config, const struct strv *env,
-                   struct err *err)
+bool agent_default(const struct agent **ret, struct agent *own, const struct config *config,
+                   const struct strv *env, struct err *err)
 {
     const char *configured = config_str(config, "agent.default", NULL);
     if (configured)
@@ -67,12 +68,14 @@ bool agent_default(const struct agent **ret, struct agent *own, const struct con
         return true;
     }
     if (n == 0)
-        return err_set(err, ERR_USAGE,
-                       "no agent is installed (known: %s); install one, or run a command of your own "
-                       "with 'headgate run -- COMMAND'",
-                       known.ptr);
-    return err_set(err, ERR_USAGE,
-                   "several agents are installed (%s); choose one with --agent NAME, or set it with "
-                   "agent.default in the configuration",
-                   installed.ptr);
+        return err_set(
+            err, ERR_USAGE,
+            "no agent is installed (known: %s); install one, or run a command of your own "
+            "with 'headgate run -- COMMAND'",
+            known.ptr);
+    return err_set(
+        err, ERR_USAGE,
+        "several agents are installed (%s); choose one with --agent NAME, or set it with "
+        "agent.default in the configuration",
+        installed.ptr);
 }

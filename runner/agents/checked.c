@@ -28,10 +28,12 @@ bool agent_is_checkable(const struct agent *agent)
     return agent->tested != NULL;
 }
 
-/* The program, what names its version where it is a script, and the programs of ours that have a part in it. */
+/* The program, what names its version where it is a script, and the programs of ours that have a
+ * part in it. */
 static void add_files(struct strv *out, const char *program)
 {
-    static const char *const ours[] = {"headgate-hook", "headgate-drive", "headgate-keep", "headgate-box"};
+    static const char *const ours[] = {"headgate-hook", "headgate-drive", "headgate-keep",
+                                       "headgate-box"};
     struct err ignored = ERR_INIT;
     AUTO_FREE char *self = fs_realpath("/proc/self/exe", &ignored);
     AUTO_FREE char *real = fs_realpath(program, &ignored);
@@ -76,8 +78,8 @@ static void name_touch(struct names *ret, const struct strv *files, const struct
     for (size_t i = 0; i < files->n; i++) {
         struct stat st;
         if (stat(files->v[i], &st) == 0)
-            buf_addf(&text, "%s %ju %jd %jd.%09ld\n", files->v[i], (uintmax_t)st.st_ino, (intmax_t)st.st_size,
-                     (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+            buf_addf(&text, "%s %ju %jd %jd.%09ld\n", files->v[i], (uintmax_t)st.st_ino,
+                     (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
     }
     digest_bytes(ret->touch, text.ptr, text.len);
 }
@@ -109,12 +111,14 @@ static void read_known(struct strv *ret, const char *state, const struct agent *
 static bool knows(const struct strv *known, const char *name, size_t at)
 {
     for (size_t i = 0; i < known->n; i++)
-        if (strlen(known->v[i]) == 2 * (DIGEST_HEX_SIZE - 1) + 1 && strncmp(known->v[i] + at, name, DIGEST_HEX_SIZE - 1) == 0)
+        if (strlen(known->v[i]) == 2 * (DIGEST_HEX_SIZE - 1) + 1 &&
+            strncmp(known->v[i] + at, name, DIGEST_HEX_SIZE - 1) == 0)
             return true;
     return false;
 }
 
-static bool remember(const char *state, const struct agent *agent, const struct names *names, struct err *err)
+static bool remember(const char *state, const struct agent *agent, const struct names *names,
+                     struct err *err)
 {
     AUTO_STRV struct strv known = STRV_INIT;
     AUTO_BUF struct buf text = BUF_INIT;
@@ -124,10 +128,12 @@ static bool remember(const char *state, const struct agent *agent, const struct 
     buf_addf(&text, "%s %s\n", names->touch, names->content);
     for (size_t i = 0; i < known.n && i < KNOWN_MAX - 1; i++)
         buf_addf(&text, "%s\n", known.v[i]);
-    return fs_mkdirs(folder, 0700, err) && fs_write_atomic(AT_FDCWD, file, text.ptr, text.len, 0600, err);
+    return fs_mkdirs(folder, 0700, err) &&
+           fs_write_atomic(AT_FDCWD, file, text.ptr, text.len, 0600, err);
 }
 
-bool agent_checked(const char *state, const struct agent *agent, const char *program, const struct config *config)
+bool agent_checked(const char *state, const struct agent *agent, const char *program,
+                   const struct config *config)
 {
     AUTO_STRV struct strv files = STRV_INIT, known = STRV_INIT;
     AUTO_BUF struct buf settings = BUF_INIT;
@@ -139,15 +145,18 @@ bool agent_checked(const char *state, const struct agent *agent, const char *pro
     return knows(&known, names.touch, 0);
 }
 
-bool agent_must_be_checked(const char *state, const struct agent *agent, const char *program, const struct config *config,
-                           struct err *err)
+bool agent_must_be_checked(const char *state, const struct agent *agent, const char *program,
+                           const struct config *config, struct err *err)
 {
     return !agent_is_checkable(agent) || agent_checked(state, agent, program, config) ||
-           err_set(err, ERR_REFUSED, "%s has not passed its canary as it is now; 'headgate agent check --canary %s' makes it",
+           err_set(err, ERR_REFUSED,
+                   "%s has not passed its canary as it is now; 'headgate agent check --canary %s' "
+                   "makes it",
                    program, agent->name);
 }
 
-bool agent_checked_content(const char *state, const struct agent *agent, const char *program, const struct config *config)
+bool agent_checked_content(const char *state, const struct agent *agent, const char *program,
+                           const struct config *config)
 {
     AUTO_STRV struct strv files = STRV_INIT, known = STRV_INIT;
     AUTO_BUF struct buf settings = BUF_INIT;
@@ -160,11 +169,12 @@ bool agent_checked_content(const char *state, const struct agent *agent, const c
     if (knows(&known, names.touch, 0) || known.n == 0)
         return known.n > 0;
     name_content(&names, &files, &settings);
-    return knows(&known, names.content, DIGEST_HEX_SIZE) && remember(state, agent, &names, &ignored);
+    return knows(&known, names.content, DIGEST_HEX_SIZE) &&
+           remember(state, agent, &names, &ignored);
 }
 
-bool agent_checked_write(const char *state, const struct agent *agent, const char *program, const struct config *config,
-                         struct err *err)
+bool agent_checked_write(const char *state, const struct agent *agent, const char *program,
+                         const struct config *config, struct err *err)
 {
     AUTO_STRV struct strv files = STRV_INIT;
     AUTO_BUF struct buf settings = BUF_INIT;

@@ -1,10 +1,11 @@
 /*
  * claude: Claude Code.
  *
- * The gate is installed as managed settings, read-only at /etc/claude-code: they hold against a project's or a
- * user's disableAllHooks, against --bare, and against settings that are rewritten while it runs (seen with
- * 2.1.332). The hook's command fails closed by itself: whatever ends headgate-hook other than well becomes exit 2,
- * which is the one status that always blocks; onFailure covers a hook that cannot be started.
+ * The gate is installed as managed settings, read-only at /etc/claude-code: they hold against a
+ * project's or a user's disableAllHooks, against --bare, and against settings that are rewritten
+ * while it runs (seen with 2.1.332). The hook's command fails closed by itself: whatever ends
+ * headgate-hook other than well becomes exit 2, which is the one status that always blocks;
+ * onFailure covers a hook that cannot be started.
  */
 #include "runner/agents/kinds.h"
 
@@ -22,11 +23,12 @@
 /* The longest that the client waits for the hook; the keeper's own deadline is shorter. */
 enum { HOOK_TIMEOUT_S = 86400 };
 
-/* What settings of a home or a project could set to make the hook's shell, or the hook, somebody else's: the client
- * reads them anew while it runs (seen with 2.1.332), and the managed value wins. */
+/* What settings of a home or a project could set to make the hook's shell, or the hook, somebody
+ * else's: the client reads them anew while it runs (seen with 2.1.332), and the managed value wins.
+ */
 static const char *const pinned_empty[] = {
-    "BASH_ENV", "CLAUDE_CODE_SHELL", "CLAUDE_CODE_SHELL_PREFIX", "CLAUDE_CODE_SIMPLE", "ENV", "LD_AUDIT",
-    "LD_LIBRARY_PATH", "LD_PRELOAD",
+    "BASH_ENV", "CLAUDE_CODE_SHELL", "CLAUDE_CODE_SHELL_PREFIX", "CLAUDE_CODE_SIMPLE",
+    "ENV",      "LD_AUDIT",          "LD_LIBRARY_PATH",          "LD_PRELOAD",
 };
 
 static json_t *pinned_environment(const struct agent_start *start)
@@ -40,26 +42,29 @@ static json_t *pinned_environment(const struct agent_start *start)
 
 static json_t *managed_settings(const struct agent_start *start)
 {
-    AUTO_FREE char *command = xasprintf(
-        "%s --agent claude --socket %s || { echo 'headgate: the gate could not answer; the call is denied' >&2; "
-        "exit 2; }",
-        start->hook_inside, start->gate_inside);
+    AUTO_FREE char *command = xasprintf("%s --agent claude --socket %s || { echo 'headgate: the "
+                                        "gate could not answer; the call is denied' >&2; "
+                                        "exit 2; }",
+                                        start->hook_inside, start->gate_inside);
     return json_pack(
-        "{s:b, s:b, s:s, s:b, s:o, s:{s:[{s:s, s:[{s:s, s:s, s:i, s:s}]}], s:[{s:[{s:s, s:s}]}]}}", "allowManagedHooksOnly", 1,
-        "allowManagedPermissionRulesOnly", 1, /* what a project allows by itself would run when a hook says nonsense */
-        "disableBypassPermissionsMode", "disable", "includeCoAuthoredBy", 0, "env", pinned_environment(start),
-        "hooks", "PreToolUse", "matcher", "*", "hooks", "type", "command", "command", command, "timeout",
-        HOOK_TIMEOUT_S, "onFailure", "block", "SessionStart", "hooks", "type", "command", "command", command);
+        "{s:b, s:b, s:s, s:b, s:o, s:{s:[{s:s, s:[{s:s, s:s, s:i, s:s}]}], s:[{s:[{s:s, s:s}]}]}}",
+        "allowManagedHooksOnly", 1, "allowManagedPermissionRulesOnly",
+        1, /* what a project allows by itself would run when a hook says nonsense */
+        "disableBypassPermissionsMode", "disable", "includeCoAuthoredBy", 0, "env",
+        pinned_environment(start), "hooks", "PreToolUse", "matcher", "*", "hooks", "type",
+        "command", "command", command, "timeout", HOOK_TIMEOUT_S, "onFailure", "block",
+        "SessionStart", "hooks", "type", "command", "command", command);
 }
 
 /* What the first start would ask a person: answered once in the private home. */
 static json_t *first_run_answers(const struct agent_start *start)
 {
-    json_t *project = json_pack("{s:b, s:b, s:i}", "hasTrustDialogAccepted", 1,
-                                "hasCompletedProjectOnboarding", 1, "projectOnboardingSeenCount", 1);
-    json_t *answers = json_pack("{s:b, s:s, s:i, s:b, s:{s:o}}", "hasCompletedOnboarding", 1,
-                                "theme", "dark", "numStartups", 2, "autoUpdates", 0, "projects",
-                                start->worktree, project);
+    json_t *project =
+        json_pack("{s:b, s:b, s:i}", "hasTrustDialogAccepted", 1, "hasCompletedProjectOnboarding",
+                  1, "projectOnboardingSeenCount", 1);
+    json_t *answers =
+        json_pack("{s:b, s:s, s:i, s:b, s:{s:o}}", "hasCompletedOnboarding", 1, "theme", "dark",
+                  "numStartups", 2, "autoUpdates", 0, "projects", start->worktree, project);
     const char *key = strv_env_get(start->caller_env, "ANTHROPIC_API_KEY");
     size_t len = key ? strlen(key) : 0;
     if (len > 0) {
@@ -102,7 +107,8 @@ static bool seed_home(const struct agent_start *start, struct err *err)
 
 enum { SESSION_ID_BYTES = 64 };
 
-/* A random UUID (RFC 9562, version 4), kept beside the attempt: --continue passes over conversations that were held headless. */
+/* A random UUID (RFC 9562, version 4), kept beside the attempt: --continue passes over
+ * conversations that were held headless. */
 static bool session_of(struct buf *id, const struct agent_start *start, struct err *err)
 {
     AUTO_FREE char *file = fs_join(start->dir, "claude-session");
@@ -142,7 +148,8 @@ static bool add_arguments(struct box_spec *spec, const struct agent_start *start
         strv_push(&spec->argv, "--model");
         strv_push(&spec->argv, model);
     }
-    strv_push(&spec->argv, start->resume && has_session(start, session.ptr) ? "--resume" : "--session-id");
+    strv_push(&spec->argv,
+              start->resume && has_session(start, session.ptr) ? "--resume" : "--session-id");
     strv_push(&spec->argv, session.ptr);
     if (!start->interactive) {
         strv_push(&spec->argv, "-p");
@@ -163,8 +170,8 @@ static bool add_arguments(struct box_spec *spec, const struct agent_start *start
 }
 
 static const char *const credentials[] = {
-    "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN",
-    "ANTHROPIC_MODEL",   NULL,
+    "ANTHROPIC_API_KEY",       "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL",
+    "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_MODEL",      NULL,
 };
 
 static const struct provider *const providers[] = {&provider_anthropic, NULL};
@@ -200,22 +207,22 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
 }
 
 /*
- * Bash calls, as 2.1.332 runs them: the snapshot of the shell that it took at its start, the command
- * as one word, the folder kept for the next call. Without standard input where the command brings its
- * own.
+ * Bash calls, as 2.1.332 runs them: the snapshot of the shell that it took at its start, the
+ * command as one word, the folder kept for the next call. Without standard input where the command
+ * brings its own.
  */
-#define BASH_FORM(input)                                                                         \
-    {                                                                                            \
-        {                                                                                        \
-            "bash", "-c",                                                                        \
-                "source %h/.claude/shell-snapshots/snapshot-bash-%i 2>/dev/null || true && "     \
-                "\\builtin shopt -u extglob 2>/dev/null || true && "                             \
-                "{ \\builtin unalias -- 'which'; \\builtin unset -f -- 'which'; } "              \
-                ">/dev/null 2>&1 || true && "                                                    \
-                "{ \\builtin unalias -- 'unsetenv'; \\builtin unset -f -- 'unsetenv'; } "        \
-                ">/dev/null 2>&1 || true && eval %q" input " && pwd -P >| /tmp/claude-%i-cwd",   \
-                NULL                                                                             \
-        }                                                                                        \
+#define BASH_FORM(input)                                                                       \
+    {                                                                                          \
+        {                                                                                      \
+            "bash", "-c",                                                                      \
+                "source %h/.claude/shell-snapshots/snapshot-bash-%i 2>/dev/null || true && "   \
+                "\\builtin shopt -u extglob 2>/dev/null || true && "                           \
+                "{ \\builtin unalias -- 'which'; \\builtin unset -f -- 'which'; } "            \
+                ">/dev/null 2>&1 || true && "                                                  \
+                "{ \\builtin unalias -- 'unsetenv'; \\builtin unset -f -- 'unsetenv'; } "      \
+                ">/dev/null 2>&1 || true && eval %q" input " && pwd -P >| /tmp/claude-%i-cwd", \
+                NULL                                                                           \
+        }                                                                                      \
     }
 static const struct agent_form calls[] = {BASH_FORM(" < /dev/null"), BASH_FORM(""), {{NULL}}};
 
@@ -223,7 +230,8 @@ static const struct agent_form calls[] = {BASH_FORM(" < /dev/null"), BASH_FORM("
  * programs that it reads the worktree with. */
 static const struct agent_form helpers[] = {
     {{"sh", "-c",
-      "%k --agent claude --socket %g || { echo 'headgate: the gate could not answer; the call is denied' >&2; "
+      "%k --agent claude --socket %g || { echo 'headgate: the gate could not answer; the call is "
+      "denied' >&2; "
       "exit 2; }",
       NULL}},
     {{"bash", "-c", "env", NULL}},
@@ -239,7 +247,8 @@ const struct agent agent_claude = {
     .title = "Claude Code",
     .program = "claude",
     .tested = "2.1.332",
-    .gated = "Its hook PreToolUse, in managed settings that are read-only in the box; a hook that fails, is killed "
+    .gated = "Its hook PreToolUse, in managed settings that are read-only in the box; a hook that "
+             "fails, is killed "
              "or times out blocks the call. Subagents are told by id and type.",
     .gaps = "Files that a prompt names by @path are read without a call.",
     .output = "claude",

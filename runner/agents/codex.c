@@ -1,11 +1,12 @@
 /*
  * codex: Codex CLI (facts seen with 0.171.0).
  *
- * Two layers, since its hook can carry a person's words to the model but is passed over when it fails, and its client can
- * carry none but nothing runs without its yes. The hook is managed, read-only at /etc/codex: it holds against a project's or
- * a user's settings and needs no trust. Headless, headgate-drive is the client (runner/drive/codex.c). Its own sandbox is
- * off, which cannot start in ours. What neither layer is asked about is switched off: typing into a terminal session
- * (write_stdin), apps, plugins, the provider's own search.
+ * Two layers, since its hook can carry a person's words to the model but is passed over when it
+ * fails, and its client can carry none but nothing runs without its yes. The hook is managed,
+ * read-only at /etc/codex: it holds against a project's or a user's settings and needs no trust.
+ * Headless, headgate-drive is the client (runner/drive/codex.c). Its own sandbox is off, which
+ * cannot start in ours. What neither layer is asked about is switched off: typing into a terminal
+ * session (write_stdin), apps, plugins, the provider's own search.
  */
 #include "runner/agents/kinds.h"
 
@@ -17,28 +18,26 @@
 #include "runner/base/jx.h"
 #include "runner/base/mem.h"
 
-static const char requirements[] =
-    "allow_managed_hooks_only = true\n"
-    "[features]\n"
-    "hooks = true\n"
-    "unified_exec_tty = false\n"
-    "[hooks]\n"
-    "managed_dir = \"/run/headgate/bin\"\n";
-static const char call_hook[] =
-    "[[hooks.PreToolUse]]\n"
-    "matcher = \".*\"\n"
-    "[[hooks.PreToolUse.hooks]]\n"
-    "type = \"command\"\n"
-    "timeout = 86400\n" /* the keeper's own deadline is shorter */
-    "command = ";
-static const char session_hook[] =
-    "[[hooks.SessionStart]]\n"
-    "[[hooks.SessionStart.hooks]]\n"
-    "type = \"command\"\n"
-    "command = ";
+static const char requirements[] = "allow_managed_hooks_only = true\n"
+                                   "[features]\n"
+                                   "hooks = true\n"
+                                   "unified_exec_tty = false\n"
+                                   "[hooks]\n"
+                                   "managed_dir = \"/run/headgate/bin\"\n";
+static const char call_hook[] = "[[hooks.PreToolUse]]\n"
+                                "matcher = \".*\"\n"
+                                "[[hooks.PreToolUse.hooks]]\n"
+                                "type = \"command\"\n"
+                                "timeout = 86400\n" /* the keeper's own deadline is shorter */
+                                "command = ";
+static const char session_hook[] = "[[hooks.SessionStart]]\n"
+                                   "[[hooks.SessionStart.hooks]]\n"
+                                   "type = \"command\"\n"
+                                   "command = ";
 
 static const char *const disabled[] = {
-    "unified_exec_tty", "apps", "plugins", "browser_use", "computer_use", "image_generation", "goals",
+    "unified_exec_tty", "apps",  "plugins", "browser_use", "computer_use",
+    "image_generation", "goals",
 };
 
 /* A JSON string is one of TOML too. */
@@ -52,10 +51,10 @@ static bool install_gate(struct box_spec *spec, const struct agent_start *start,
 {
     AUTO_FREE char *folder = fs_join(start->dir, "codex");
     AUTO_FREE char *file = fs_join(folder, "requirements.toml");
-    AUTO_FREE char *command = xasprintf(
-        "%s --agent codex --socket %s || { echo 'headgate: the gate could not answer; the call is denied' >&2; "
-        "exit 2; }",
-        start->hook_inside, start->gate_inside);
+    AUTO_FREE char *command = xasprintf("%s --agent codex --socket %s || { echo 'headgate: the "
+                                        "gate could not answer; the call is denied' >&2; "
+                                        "exit 2; }",
+                                        start->hook_inside, start->gate_inside);
     AUTO_BUF struct buf text = BUF_INIT;
     const char *const hooks[] = {call_hook, session_hook};
     buf_adds(&text, requirements);
@@ -64,7 +63,8 @@ static bool install_gate(struct box_spec *spec, const struct agent_start *start,
         add_quoted(&text, command);
         buf_addch(&text, '\n');
     }
-    if (!fs_mkdirs(folder, 0755, err) || !fs_write_plain(AT_FDCWD, file, text.ptr, text.len, 0644, err))
+    if (!fs_mkdirs(folder, 0755, err) ||
+        !fs_write_plain(AT_FDCWD, file, text.ptr, text.len, 0644, err))
         return false;
     box_spec_bind(spec, folder, "/etc/codex", 0);
     return true;
@@ -122,7 +122,8 @@ static void add_settings(struct box_spec *spec, const struct agent_start *start)
     add_provider(spec, start);
 }
 
-/* Its hooks may run in a login shell, and nothing that an agent can write runs before them there. */
+/* Its hooks may run in a login shell, and nothing that an agent can write runs before them there.
+ */
 static bool cover_start_up(struct box_spec *spec, const struct agent_start *start, struct err *err)
 {
     static const char *const names[] = {".profile", ".bash_profile", ".bash_login"};
@@ -136,7 +137,8 @@ static bool cover_start_up(struct box_spec *spec, const struct agent_start *star
     return true;
 }
 
-static void add_interactive(struct box_spec *spec, const struct agent_start *start, const char *program)
+static void add_interactive(struct box_spec *spec, const struct agent_start *start,
+                            const char *program)
 {
     strv_push(&spec->argv, program);
     add_settings(spec, start);
@@ -156,8 +158,8 @@ static void add_interactive(struct box_spec *spec, const struct agent_start *sta
     }
 }
 
-static bool add_headless(struct box_spec *spec, const struct agent_start *start, const char *program,
-                         struct err *err)
+static bool add_headless(struct box_spec *spec, const struct agent_start *start,
+                         const char *program, struct err *err)
 {
     AUTO_FREE char *driver = program_show_driver(spec, start->hook_inside, err);
     if (!driver)
@@ -174,7 +176,8 @@ static bool add_headless(struct box_spec *spec, const struct agent_start *start,
     return true;
 }
 
-/* The program of an npm package is one of several in a folder that it needs; a launcher of Node in front of it is left out. */
+/* The program of an npm package is one of several in a folder that it needs; a launcher of Node in
+ * front of it is left out. */
 static char *find_native(const char *found, struct err *err)
 {
     static const char *const places[] = {
@@ -218,8 +221,9 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
 {
     AUTO_FREE char *found = program_find("codex", start->caller_env);
     if (!found)
-        return err_set(err, ERR_FAILED,
-                       "Codex is not installed: there is no 'codex' in PATH (npm install -g @openai/codex)");
+        return err_set(
+            err, ERR_FAILED,
+            "Codex is not installed: there is no 'codex' in PATH (npm install -g @openai/codex)");
     AUTO_FREE char *program = show(spec, found, err);
     AUTO_FREE char *home = fs_join(start->home_host, ".codex"); /* which it wants to be there */
     if (!program || !install_gate(spec, start, err) || !fs_mkdirs(home, 0700, err))
@@ -237,9 +241,11 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
     return true;
 }
 
-/* A shell call goes through itself, which sets pipes and folder up. Once it has a snapshot of the shell, the command is the last
- * line of a text that restores it. */
-#define SET_UP "/proc/self/exe", "--codex-run-as-process-setup", "%i", "%i", "pipe", "", "%d", "/bin/bash", "/bin/bash"
+/* A shell call goes through itself, which sets pipes and folder up. Once it has a snapshot of the
+ * shell, the command is the last line of a text that restores it. */
+#define SET_UP                                                                                   \
+    "/proc/self/exe", "--codex-run-as-process-setup", "%i", "%i", "pipe", "", "%d", "/bin/bash", \
+        "/bin/bash"
 static const struct agent_form calls[] = {
     {{SET_UP, "-lc", "%c", NULL}},
     {{SET_UP, "-c", "__CODEX_SNAPSHOT_OVERRIDE_SET_0=%a\nexec '/bin/bash' -c %q", NULL}},
@@ -250,10 +256,13 @@ static const struct agent_form calls[] = {
 /* The hook as it is installed above, looks at the system, and the snapshot of the shell. */
 static const struct agent_form helpers[] = {
     {{"bash", "-c",
-      "%k --agent codex --socket %g || { echo 'headgate: the gate could not answer; the call is denied' >&2; "
+      "%k --agent codex --socket %g || { echo 'headgate: the gate could not answer; the call is "
+      "denied' >&2; "
       "exit 2; }",
       NULL}},
-    {{"bash", "-lc", "if [ -z \"${BASH_ENV-}\" ] && [ -n \"${HOME-}\" ] && [ -r \"$HOME/.bashrc\" ]; then\n%a", NULL}},
+    {{"bash", "-lc",
+      "if [ -z \"${BASH_ENV-}\" ] && [ -n \"${HOME-}\" ] && [ -r \"$HOME/.bashrc\" ]; then\n%a",
+      NULL}},
     {{"bash", "-c", "set -e; . \"%h/.codex/shell_snapshots/%i\"", NULL}},
     {{"bwrap", "--unshare-user", "--unshare-net", "--ro-bind", "/", "/", "/bin/true", NULL}},
     {{"lsb_release", "-a", NULL}},
@@ -272,11 +281,15 @@ const struct agent agent_codex = {
     .title = "Codex",
     .program = "codex",
     .tested = "0.171.0",
-    .gated = "Headless: headgate-drive is the client of its app-server, without whose yes no command and no patch "
-             "runs; a managed hook carries your words to the model. Nothing begins unless that hook is in force. "
+    .gated = "Headless: headgate-drive is the client of its app-server, without whose yes no "
+             "command and no patch "
+             "runs; a managed hook carries your words to the model. Nothing begins unless that "
+             "hook is in force. "
              "Subagents are told by id.",
-    .gaps = "With -i the hook stands alone, and Codex runs a call whose hook is killed: the keeper sees how each hook ends "
-            "and stops the attempt first. view_image, spawn_agent and plans are asked by the hook alone.",
+    .gaps = "With -i the hook stands alone, and Codex runs a call whose hook is killed: the keeper "
+            "sees how each hook ends "
+            "and stops the attempt first. view_image, spawn_agent and plans are asked by the hook "
+            "alone.",
     .output = "codex",
     .hears = "lines",
     .needs_env = credentials,

@@ -1,6 +1,6 @@
 /*
- * command: any program as an agent. It is told its task by HEADGATE_TASK and gates its own tool calls with
- * headgate-hook where it wants to; whatever it does, the box contains.
+ * command: any program as an agent. It is told its task by HEADGATE_TASK and gates its own tool
+ * calls with headgate-hook where it wants to; whatever it does, the box contains.
  */
 #include "runner/agents/kinds.h"
 
@@ -28,7 +28,8 @@ static const struct agent_form helpers[] = {{{"%k", "%*", NULL}}, {{NULL}}};
 const struct agent agent_command = {
     .name = "command",
     .title = "a command of your own",
-    .gated = "By what it asks with headgate-hook or headgate-mcp, by the exec gate and by the proxy; the box "
+    .gated = "By what it asks with headgate-hook or headgate-mcp, by the exec gate and by the "
+             "proxy; the box "
              "contains the rest.",
     .gaps = "Whatever it does not ask.",
     .output = "lines",

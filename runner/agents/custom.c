@@ -2,12 +2,13 @@
  * custom: an agent of the person's own, by configuration alone (`headgate agent add`):
  *
  *   agent.NAME.program      what is looked up in PATH
- *   agent.NAME.run          its words for a task, one for each value; `{task}` in one is the task's text
- *   agent.NAME.interactive  the same for its own terminal
- *   agent.NAME.resume       the same to go on where it was; absent: as it was started
- *   agent.NAME.keyEnv ...   the keys of its models (provider.h)
+ *   agent.NAME.run          its words for a task, one for each value; `{task}` in one is the task's
+ * text agent.NAME.interactive  the same for its own terminal agent.NAME.resume       the same to go
+ * on where it was; absent: as it was started agent.NAME.keyEnv ...   the keys of its models
+ * (provider.h)
  *
- * It is gated as a command is: by what it asks with headgate-hook or headgate-mcp, and by the exec gate and the proxy.
+ * It is gated as a command is: by what it asks with headgate-hook or headgate-mcp, and by the exec
+ * gate and the proxy.
  */
 #include "runner/agents/kinds.h"
 
@@ -60,7 +61,8 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
         words_of(&words, start, what);
     if (words.n == 0 && start->interactive)
         return err_set(err, ERR_USAGE,
-                       "agent '%s' has no words for its own terminal: headgate agent add --interactive %s -- %s [WORD...]",
+                       "agent '%s' has no words for its own terminal: headgate agent add "
+                       "--interactive %s -- %s [WORD...]",
                        start->agent_name, start->agent_name, program);
     strv_push(&spec->argv, shown);
     for (size_t i = 0; i < words.n; i++)
@@ -68,13 +70,15 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
     return true;
 }
 
-static const struct agent_form no_calls[] = {{{"sh", "-c", "%c", NULL}}, {{"bash", "-c", "%c", NULL}}, {{NULL}}};
+static const struct agent_form no_calls[] = {
+    {{"sh", "-c", "%c", NULL}}, {{"bash", "-c", "%c", NULL}}, {{NULL}}};
 static const struct agent_form helpers[] = {{{"%k", "%*", NULL}}, {{NULL}}};
 
 const struct agent agent_custom = {
     .name = "custom",
     .title = "an agent of your own",
-    .gated = "By what it asks with headgate-hook or headgate-mcp, by the exec gate and by the proxy; the box "
+    .gated = "By what it asks with headgate-hook or headgate-mcp, by the exec gate and by the "
+             "proxy; the box "
              "contains the rest.",
     .gaps = "Whatever it does not ask.",
     .output = "lines",
@@ -90,7 +94,8 @@ bool agent_name_is_valid(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == len;
 }
 
-bool agent_named(const struct agent **ret, struct agent *own, const char *name, const struct config *config)
+bool agent_named(const struct agent **ret, struct agent *own, const char *name,
+                 const struct config *config)
 {
     const struct agent *built_in = agent_find(name);
     const char *program = agent_name_is_valid(name) ? setting(config, name, "program") : NULL;
@@ -128,7 +133,8 @@ static void visit_program(const char *key, const char *value, void *arg)
         v->visit(agent, v->arg);
 }
 
-void agent_each_own(const struct config *config, void (*visit)(const struct agent *own, void *arg), void *arg)
+void agent_each_own(const struct config *config, void (*visit)(const struct agent *own, void *arg),
+                    void *arg)
 {
     struct visit v = {config, visit, arg};
     config_each(config, visit_program, &v);

@@ -1,11 +1,12 @@
 /*
  * gemini: Gemini CLI (facts seen with 0.61.0).
  *
- * It takes system settings only from files of uid 0, which no file in a box has. So the gate stands in the settings of the
- * person, read-only over the private home, and what a project could say against them is covered. The hook has a name that a
- * project cannot know, since lists of names to switch off are merged. A call runs when the hook fails; therefore code in its
- * process takes the hook's place (gemini_preload.cjs). It does not ask by itself: without the mode `yolo` it offers neither
- * shell nor edits headless.
+ * It takes system settings only from files of uid 0, which no file in a box has. So the gate stands
+ * in the settings of the person, read-only over the private home, and what a project could say
+ * against them is covered. The hook has a name that a project cannot know, since lists of names to
+ * switch off are merged. A call runs when the hook fails; therefore code in its process takes the
+ * hook's place (gemini_preload.cjs). It does not ask by itself: without the mode `yolo` it offers
+ * neither shell nor edits headless.
  */
 #include "runner/agents/kinds.h"
 
@@ -40,16 +41,19 @@ static bool hook_name(char **ret, struct err *err)
 
 static json_t *settings(const struct agent_start *start, const char *name)
 {
-    AUTO_FREE char *command = xasprintf(
-        "%s --agent gemini --socket %s || { echo 'headgate: the gate could not answer; the call is denied' >&2; "
-        "exit 2; }",
-        start->hook_inside, start->gate_inside);
-    return json_pack("{s:{s:b}, s:{s:[{s:s, s:[{s:s, s:s, s:s, s:i}]}], s:[{s:[{s:s, s:s, s:s}]}]}, s:{s:{s:s}, s:{s:b}}, s:{s:b, s:b}, s:{s:b}, s:{s:b}}",
-                     "hooksConfig", "enabled", 1, "hooks", "BeforeTool", "matcher", ".*", "hooks", "type",
-                     "command", "name", name, "command", command, "timeout", HOOK_TIMEOUT_MS, "SessionStart",
-                     "hooks", "type", "command", "name", name, "command", command, "security", "auth",
-                     "selectedType", "gemini-api-key", "folderTrust", "enabled", 0, "general", "enableAutoUpdate", 0, "enableAutoUpdateNotification", 0,
-                     "privacy", "usageStatisticsEnabled", 0, "telemetry", "enabled", 0);
+    AUTO_FREE char *command = xasprintf("%s --agent gemini --socket %s || { echo 'headgate: the "
+                                        "gate could not answer; the call is denied' >&2; "
+                                        "exit 2; }",
+                                        start->hook_inside, start->gate_inside);
+    return json_pack("{s:{s:b}, s:{s:[{s:s, s:[{s:s, s:s, s:s, s:i}]}], s:[{s:[{s:s, s:s, "
+                     "s:s}]}]}, s:{s:{s:s}, s:{s:b}}, s:{s:b, s:b}, s:{s:b}, s:{s:b}}",
+                     "hooksConfig", "enabled", 1, "hooks", "BeforeTool", "matcher", ".*", "hooks",
+                     "type", "command", "name", name, "command", command, "timeout",
+                     HOOK_TIMEOUT_MS, "SessionStart", "hooks", "type", "command", "name", name,
+                     "command", command, "security", "auth", "selectedType", "gemini-api-key",
+                     "folderTrust", "enabled", 0, "general", "enableAutoUpdate", 0,
+                     "enableAutoUpdateNotification", 0, "privacy", "usageStatisticsEnabled", 0,
+                     "telemetry", "enabled", 0);
 }
 
 static bool install_gate(struct box_spec *spec, const struct agent_start *start, struct err *err)
@@ -84,7 +88,8 @@ static void add_arguments(struct box_spec *spec, const struct agent_start *start
     if (!start->interactive)
         strv_push(&spec->argv, "--output-format=stream-json");
     if (start->prompt[0])
-        strv_pushf(&spec->argv, "--prompt%s=%s", start->interactive ? "-interactive" : "", start->prompt);
+        strv_pushf(&spec->argv, "--prompt%s=%s", start->interactive ? "-interactive" : "",
+                   start->prompt);
 }
 
 static const char *const credentials[] = {"GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", NULL};
@@ -109,7 +114,8 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
     AUTO_FREE char *found_node = program_find("node", start->caller_env);
     if (!found)
         return err_set(err, ERR_FAILED,
-                       "Gemini CLI is not installed: there is no 'gemini' in PATH (npm install -g @google/gemini-cli)");
+                       "Gemini CLI is not installed: there is no 'gemini' in PATH (npm install -g "
+                       "@google/gemini-cli)");
     if (!found_node)
         return err_set(err, ERR_FAILED, "Gemini CLI needs Node: there is no 'node' in PATH");
     AUTO_FREE char *script = program_show(spec, found, err);
@@ -130,7 +136,8 @@ static const char *const project_settings[] = {".gemini", NULL};
 
 static const struct agent_form calls[] = {
     {{"bash", "-c",
-      "shopt -u promptvars nullglob extglob nocaseglob dotglob; _bgpids_file=/tmp/gemini-shell-%i/bgpids.tmp\n"
+      "shopt -u promptvars nullglob extglob nocaseglob dotglob; "
+      "_bgpids_file=/tmp/gemini-shell-%i/bgpids.tmp\n"
       "(\n  trap 'jobs -p > \"$_bgpids_file\"' EXIT\n%c\n)\n__code=$?\nexit $__code",
       NULL}},
     {{NULL}},
@@ -139,7 +146,8 @@ static const struct agent_form calls[] = {
 /* Looks at the worktree and for git; the hook, should it be started. */
 static const struct agent_form helpers[] = {
     {{"bash", "-c",
-      "%k --agent gemini --socket %g || { echo 'headgate: the gate could not answer; the call is denied' >&2; "
+      "%k --agent gemini --socket %g || { echo 'headgate: the gate could not answer; the call is "
+      "denied' >&2; "
       "exit 2; }",
       NULL}},
     {{"sh", "-c", "command -v git", NULL}},
@@ -153,8 +161,10 @@ const struct agent agent_gemini = {
     .title = "Gemini CLI",
     .program = "gemini",
     .tested = "0.61.0",
-    .gated = "Code that is loaded into its process takes the place of its hook: there is no program to kill, and "
-             "whatever fails is a denial. The settings are read-only, a project's own .gemini is covered.",
+    .gated = "Code that is loaded into its process takes the place of its hook: there is no "
+             "program to kill, and "
+             "whatever fails is a denial. The settings are read-only, a project's own .gemini is "
+             "covered.",
     .gaps = "Subagents are asked like the parent, whom their calls cannot be told from.",
     .output = "gemini",
     .needs_env = credentials,

@@ -1,11 +1,12 @@
 /*
  * opencode: OpenCode (facts seen with 1.18.33).
  *
- * The gate is a plugin inside its process, named by its managed configuration, read-only at /etc/opencode, which wins over all
- * others. That configuration denies every tool, and the plugin takes it back when it is loaded: without the plugin there are
- * no tools. Plugins and settings of a project are loaded as code before any call and cannot be switched off, so they are
- * covered; its folders in the home are covered too, since a call could put plugins there for the next start. An unwritable
- * one also keeps it from installing packages there at each start.
+ * The gate is a plugin inside its process, named by its managed configuration, read-only at
+ * /etc/opencode, which wins over all others. That configuration denies every tool, and the plugin
+ * takes it back when it is loaded: without the plugin there are no tools. Plugins and settings of a
+ * project are loaded as code before any call and cannot be switched off, so they are covered; its
+ * folders in the home are covered too, since a call could put plugins there for the next start. An
+ * unwritable one also keeps it from installing packages there at each start.
  */
 #include "runner/agents/kinds.h"
 
@@ -22,10 +23,8 @@
 static const struct {
     const char *provider, *variable, *suffix;
 } servers[] = {
-    {"anthropic", "ANTHROPIC_BASE_URL", "/v1"},
-    {"openai", "OPENAI_BASE_URL", ""},
-    {"google", "GOOGLE_GEMINI_BASE_URL", "/v1beta"},
-    {"openrouter", "OPENROUTER_BASE_URL", ""},
+    {"anthropic", "ANTHROPIC_BASE_URL", "/v1"},      {"openai", "OPENAI_BASE_URL", ""},
+    {"google", "GOOGLE_GEMINI_BASE_URL", "/v1beta"}, {"openrouter", "OPENROUTER_BASE_URL", ""},
     {"opencode", "OPENCODE_BASE_URL", ""},
 };
 
@@ -51,10 +50,10 @@ static json_t *settings(const struct agent_start *start)
         AUTO_FREE char *whole = xasprintf("%s%s", url, servers[i].suffix);
         jx_set(providers, servers[i].provider, json_pack("{s:{s:s}}", "options", "baseURL", whole));
     }
-    return json_pack("{s:s, s:b, s:s, s:{s:s}, s:[s], s:o, s:o}", "$schema", "https://opencode.ai/config.json",
-                     "autoupdate", 0, "share", "disabled", "permission", "*", "deny", "plugin",
-                     "file:///etc/opencode/headgate.js", "provider", providers,
-                     "instructions", instructions(start));
+    return json_pack("{s:s, s:b, s:s, s:{s:s}, s:[s], s:o, s:o}", "$schema",
+                     "https://opencode.ai/config.json", "autoupdate", 0, "share", "disabled",
+                     "permission", "*", "deny", "plugin", "file:///etc/opencode/headgate.js",
+                     "provider", providers, "instructions", instructions(start));
 }
 
 static bool install_gate(struct box_spec *spec, const struct agent_start *start, struct err *err)
@@ -109,9 +108,12 @@ static void add_arguments(struct box_spec *spec, const struct agent_start *start
 }
 
 static const char *const credentials[] = {
-    "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENROUTER_API_KEY",
-    "OPENROUTER_BASE_URL", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "OPENCODE_API_KEY",
-    "OPENCODE_BASE_URL", NULL,
+    "OPENAI_API_KEY",         "OPENAI_BASE_URL",
+    "ANTHROPIC_API_KEY",      "ANTHROPIC_BASE_URL",
+    "OPENROUTER_API_KEY",     "OPENROUTER_BASE_URL",
+    "GEMINI_API_KEY",         "GOOGLE_GENERATIVE_AI_API_KEY",
+    "GOOGLE_GEMINI_BASE_URL", "OPENCODE_API_KEY",
+    "OPENCODE_BASE_URL",      NULL,
 };
 
 static void add_environment(struct box_spec *spec, const struct agent_start *start)
@@ -141,13 +143,16 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
     AUTO_FREE char *found = program_find("opencode", start->caller_env);
     if (!found)
         return err_set(err, ERR_FAILED,
-                       "OpenCode is not installed: there is no 'opencode' in PATH (npm install -g opencode-ai)");
+                       "OpenCode is not installed: there is no 'opencode' in PATH (npm install -g "
+                       "opencode-ai)");
     AUTO_FREE char *program = program_show(spec, found, err);
     if (!program || !install_gate(spec, start, err) || !cover_home(spec, start, err))
         return false;
     if (start->is_heard) {
-        /* It reads its standard input to the end before it begins: what is said comes to the plugin on another. */
-        static const char *const words[] = {"/bin/sh", "-c", "exec \"$@\" 3<&0 </dev/null", "opencode"};
+        /* It reads its standard input to the end before it begins: what is said comes to the plugin
+         * on another. */
+        static const char *const words[] = {"/bin/sh", "-c", "exec \"$@\" 3<&0 </dev/null",
+                                            "opencode"};
         for (size_t i = 0; i < ARRAY_LEN(words); i++)
             strv_push(&spec->argv, words[i]);
         strv_env_set(&spec->env, "HEADGATE_SAID", "3");
@@ -158,10 +163,13 @@ static bool prepare(struct box_spec *spec, const struct agent_start *start, stru
     return true;
 }
 
-static const struct provider *const providers[] = {&provider_openai, &provider_anthropic, &provider_google,
-                                                   &provider_openrouter, &provider_opencode, NULL};
-static const char *const project_settings[] = {".opencode", "opencode.json", "opencode.jsonc", NULL};
-static const struct agent_form calls[] = {{{"sh", "-c", "%c", NULL}}, {{"bash", "-c", "%c", NULL}}, {{NULL}}};
+static const struct provider *const providers[] = {&provider_openai,   &provider_anthropic,
+                                                   &provider_google,   &provider_openrouter,
+                                                   &provider_opencode, NULL};
+static const char *const project_settings[] = {".opencode", "opencode.json", "opencode.jsonc",
+                                               NULL};
+static const struct agent_form calls[] = {
+    {{"sh", "-c", "%c", NULL}}, {{"bash", "-c", "%c", NULL}}, {{NULL}}};
 static const struct agent_form helpers[] = {{{"git", "%*", NULL}}, {{"rg", "%*", NULL}}, {{NULL}}};
 
 /* The shell that sets its streams up becomes it. */
@@ -172,9 +180,12 @@ const struct agent agent_opencode = {
     .title = "OpenCode",
     .program = "opencode",
     .tested = "1.18.33",
-    .gated = "A plugin in its process, which alone gives the model tools: where it is not loaded there are none. A "
-             "project's own .opencode and opencode.json are covered. Subagents are told by id, type and depth.",
-    .gaps = "A program in the box that runs under the same account can speak to OpenCode's own server.",
+    .gated = "A plugin in its process, which alone gives the model tools: where it is not loaded "
+             "there are none. A "
+             "project's own .opencode and opencode.json are covered. Subagents are told by id, "
+             "type and depth.",
+    .gaps =
+        "A program in the box that runs under the same account can speak to OpenCode's own server.",
     .output = "opencode",
     .hears = "lines",
     .needs_env = credentials,

@@ -9,7 +9,8 @@
 /* The most telling argument of a tool call, by the names that agents use. */
 static const char *main_argument(const json_t *input)
 {
-    static const char *const names[] = {"command", "file_path", "filePath", "path", "pattern", "url", "description"};
+    static const char *const names[] = {"command", "file_path", "filePath",   "path",
+                                        "pattern", "url",       "description"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = jx_str(input, names[i], NULL);
         if (value)
@@ -30,7 +31,8 @@ static bool add_content(struct buf *out, const json_t *content)
             return true;
         }
         if (strcmp(type, "tool_use") == 0) {
-            buf_addf(out, "%s %s", jx_str(part, "name", "tool"), main_argument(jx_obj(part, "input")));
+            buf_addf(out, "%s %s", jx_str(part, "name", "tool"),
+                     main_argument(jx_obj(part, "input")));
             return true;
         }
     }
@@ -52,7 +54,8 @@ static bool claude_line(struct buf *out, const char *line, size_t len)
         return true;
     }
     if (strcmp(jx_str(msg, "subtype", ""), "api_retry") == 0) {
-        buf_addf(out, "the model's server: %s, tried again in %lld s", jx_str(msg, "error", "no connection"),
+        buf_addf(out, "the model's server: %s, tried again in %lld s",
+                 jx_str(msg, "error", "no connection"),
                  (long long)(jx_int(msg, "retry_delay_ms", 0) + 999) / 1000);
         return true;
     }
@@ -92,7 +95,8 @@ static bool codex_line(struct buf *out, const char *line, size_t len)
     const json_t *item = jx_obj(params, "item");
     if (strcmp(method, "item/started") == 0)
         return codex_begins(out, item);
-    if (strcmp(method, "item/completed") == 0 && strcmp(jx_str(item, "type", ""), "agentMessage") == 0) {
+    if (strcmp(method, "item/completed") == 0 &&
+        strcmp(jx_str(item, "type", ""), "agentMessage") == 0) {
         buf_adds(out, jx_str(item, "text", ""));
         return true;
     }
@@ -115,9 +119,11 @@ static bool opencode_line(struct buf *out, const char *line, size_t len)
     if (strcmp(type, "text") == 0)
         buf_adds(out, jx_str(part, "text", ""));
     else if (strcmp(type, "tool_use") == 0)
-        buf_addf(out, "%s %s", jx_str(part, "tool", "tool"), main_argument(jx_obj(jx_obj(part, "state"), "input")));
+        buf_addf(out, "%s %s", jx_str(part, "tool", "tool"),
+                 main_argument(jx_obj(jx_obj(part, "state"), "input")));
     else if (strcmp(type, "headgate_retry") == 0)
-        buf_addf(out, "the model's server: %s, tried again", jx_str(jx_obj(msg, "status"), "message", "no connection"));
+        buf_addf(out, "the model's server: %s, tried again",
+                 jx_str(jx_obj(msg, "status"), "message", "no connection"));
     else if (strcmp(type, "error") == 0)
         buf_adds(out, jx_str(jx_obj(jx_obj(msg, "error"), "data"), "message", "error"));
     else
@@ -136,7 +142,8 @@ static bool gemini_line(struct buf *out, const char *line, size_t len)
     if (strcmp(type, "message") == 0 && strcmp(jx_str(msg, "role", ""), "assistant") == 0)
         buf_adds(out, jx_str(msg, "content", ""));
     else if (strcmp(type, "tool_use") == 0)
-        buf_addf(out, "%s %s", jx_str(msg, "tool_name", "tool"), main_argument(jx_obj(msg, "parameters")));
+        buf_addf(out, "%s %s", jx_str(msg, "tool_name", "tool"),
+                 main_argument(jx_obj(msg, "parameters")));
     else if (strcmp(type, "error") == 0)
         buf_adds(out, jx_str(msg, "message", "error"));
     else

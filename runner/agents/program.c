@@ -49,13 +49,14 @@ static bool is_system_path(const char *path)
     return false;
 }
 
-/* The folder of the Node package that a script belongs to: beside it or up to two above. A home is never one, whatever lies
- * in it. Allocated, NULL: none. */
+/* The folder of the Node package that a script belongs to: beside it or up to two above. A home is
+ * never one, whatever lies in it. Allocated, NULL: none. */
 static char *package_of(const char *script, const char *home)
 {
     enum { LEVELS = 3 };
     AUTO_FREE char *folder = fs_dirname(script);
-    for (int i = 0; i < LEVELS && strcmp(folder, "/") != 0 && (!home || strcmp(folder, home) != 0); i++) {
+    for (int i = 0; i < LEVELS && strcmp(folder, "/") != 0 && (!home || strcmp(folder, home) != 0);
+         i++) {
         AUTO_FREE char *manifest = fs_join(folder, "package.json");
         if (fs_exists(manifest))
             return steal_ptr(&folder);

@@ -12,7 +12,10 @@ const struct provider provider_anthropic = {
     .url = "https://api.anthropic.com",
     .url_env = "ANTHROPIC_BASE_URL",
     .shape = "sk-ant-",
-    .keys = {{"ANTHROPIC_API_KEY", "x-api-key"}, {"ANTHROPIC_AUTH_TOKEN", BEARER}, {"CLAUDE_CODE_OAUTH_TOKEN", BEARER}, {0}},
+    .keys = {{"ANTHROPIC_API_KEY", "x-api-key"},
+             {"ANTHROPIC_AUTH_TOKEN", BEARER},
+             {"CLAUDE_CODE_OAUTH_TOKEN", BEARER},
+             {0}},
 };
 
 /* As `claude setup-token` is used: a bearer token, with the header that says so. */
@@ -71,10 +74,14 @@ const struct provider provider_opencode = {
     .url = "https://opencode.ai/zen/v1",
     .url_env = "OPENCODE_BASE_URL",
     .shape = "sk-",
-    .keys = {{"OPENCODE_API_KEY", BEARER}, {"OPENCODE_API_KEY", "x-api-key"}, {"OPENCODE_API_KEY", "x-goog-api-key"}, {0}},
+    .keys = {{"OPENCODE_API_KEY", BEARER},
+             {"OPENCODE_API_KEY", "x-api-key"},
+             {"OPENCODE_API_KEY", "x-goog-api-key"},
+             {0}},
 };
 
-static const struct provider *const known[] = {&provider_anthropic, &provider_openai, &provider_google, &provider_openrouter,
+static const struct provider *const known[] = {&provider_anthropic, &provider_openai,
+                                               &provider_google, &provider_openrouter,
                                                &provider_opencode};
 
 bool provider_has(const struct provider *p, const char *variable)
@@ -115,16 +122,20 @@ static struct provider known_one(const char *variable)
 
 static bool is_variable(const char *name)
 {
-    return name[0] && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(name);
+    return name[0] &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+               strlen(name);
 }
 
 /* What is said of a single one has the last word. */
-static bool add_own(struct provider *ret, const char *name, const char *variable, const char *url, const char *url_env,
-                    const char *header, struct err *err)
+static bool add_own(struct provider *ret, const char *name, const char *variable, const char *url,
+                    const char *url_env, const char *header, struct err *err)
 {
     struct provider one = known_one(variable);
     if (!is_variable(variable) || (url_env && !is_variable(url_env)))
-        return err_set(err, ERR_USAGE, "'%.64s' cannot be a variable; agent.%s.keyEnv (--key) names the one that holds the key",
+        return err_set(err, ERR_USAGE,
+                       "'%.64s' cannot be a variable; agent.%s.keyEnv (--key) names the one that "
+                       "holds the key",
                        is_variable(variable) ? url_env : variable, name);
     if (header || !one.keys[0].variable) {
         memset(one.keys, 0, sizeof(one.keys));
@@ -134,23 +145,32 @@ static bool add_own(struct provider *ret, const char *name, const char *variable
     one.url_env = url_env ? url_env : one.url_env;
     if (!one.url || !one.url_env)
         return err_set(err, ERR_USAGE,
-                       "what the key in %s is for is not known: say where requests go (agent.%s.keyUrl, --key-url https://...) and "
-                       "by which variable '%s' is told to send them elsewhere (agent.%s.keyUrlEnv, --key-url-env)",
+                       "what the key in %s is for is not known: say where requests go "
+                       "(agent.%s.keyUrl, --key-url https://...) and "
+                       "by which variable '%s' is told to send them elsewhere (agent.%s.keyUrlEnv, "
+                       "--key-url-env)",
                        variable, name, name, name);
     if (strncmp(one.url, "https://", strlen("https://")) != 0)
-        return err_set(err, ERR_USAGE, "agent.%s.keyUrl must begin with https://, so that no other server can be shown the key",
+        return err_set(err, ERR_USAGE,
+                       "agent.%s.keyUrl must begin with https://, so that no other server can be "
+                       "shown the key",
                        name);
     *ret = one;
     return true;
 }
 
-bool provider_own(struct provider *out, size_t *ret_n, const char *name, const char *const *variables, size_t n,
-                  const char *url, const char *url_env, const char *header, struct err *err)
+bool provider_own(struct provider *out, size_t *ret_n, const char *name,
+                  const char *const *variables, size_t n, const char *url, const char *url_env,
+                  const char *header, struct err *err)
 {
     if (n > PROVIDERS_MAX)
-        return err_set(err, ERR_LIMIT, "agent.%s.keyEnv (--key) names more than %d variables", name, PROVIDERS_MAX);
+        return err_set(err, ERR_LIMIT, "agent.%s.keyEnv (--key) names more than %d variables", name,
+                       PROVIDERS_MAX);
     if (n != 1 && (url || url_env || header))
-        return err_set(err, ERR_USAGE, "agent.%s.keyUrl, keyUrlEnv and keyHeader are about one key; keyEnv (--key) names %zu", name, n);
+        return err_set(
+            err, ERR_USAGE,
+            "agent.%s.keyUrl, keyUrlEnv and keyHeader are about one key; keyEnv (--key) names %zu",
+            name, n);
     for (size_t i = 0; i < n; i++)
         if (!add_own(&out[i], name, variables[i], url, url_env, header, err))
             return false;
@@ -164,17 +184,19 @@ static const char *setting(const struct config *config, const char *name, const 
     return config_str(config, key, NULL);
 }
 
-static bool of_settings(struct provider *out, size_t *ret_n, const char *name, const struct config *config, struct err *err)
+static bool of_settings(struct provider *out, size_t *ret_n, const char *name,
+                        const struct config *config, struct err *err)
 {
     AUTO_FREE char *key = xasprintf("agent.%s.keyenv", name);
     const char *variables[PROVIDERS_MAX];
     size_t n = config_values(variables, PROVIDERS_MAX, config, key);
-    return provider_own(out, ret_n, name, variables, n, setting(config, name, "keyurl"), setting(config, name, "keyurlenv"),
-                        setting(config, name, "keyheader"), err);
+    return provider_own(out, ret_n, name, variables, n, setting(config, name, "keyurl"),
+                        setting(config, name, "keyurlenv"), setting(config, name, "keyheader"),
+                        err);
 }
 
-bool agent_providers(struct provider *out, size_t *ret_n, const struct agent *agent, const struct config *config,
-                     struct err *err)
+bool agent_providers(struct provider *out, size_t *ret_n, const struct agent *agent,
+                     const struct config *config, struct err *err)
 {
     size_t n = 0;
     if (!agent_find(agent->name))

@@ -116,12 +116,14 @@ enum { NODE_BITS = 48 };
 
 void pulse_message_id(char *out, int64_t message)
 {
-    snprintf(out, PULSE_ID_BYTES, MESSAGE_ID "%012llx", (unsigned long long)message & ((1ULL << NODE_BITS) - 1));
+    snprintf(out, PULSE_ID_BYTES, MESSAGE_ID "%012llx",
+             (unsigned long long)message & ((1ULL << NODE_BITS) - 1));
 }
 
 void pulse_task_id(char *out, uint64_t number)
 {
-    snprintf(out, PULSE_ID_BYTES, TASK_ID "%012llx", (unsigned long long)number & ((1ULL << NODE_BITS) - 1));
+    snprintf(out, PULSE_ID_BYTES, TASK_ID "%012llx",
+             (unsigned long long)number & ((1ULL << NODE_BITS) - 1));
 }
 
 int64_t pulse_message_of(const char *id)
@@ -153,7 +155,8 @@ bool pulse_settles(struct pulse *p, const struct pulse_use *use)
 
 static bool is_same_use(const struct pulse_use *a, const struct pulse_use *b)
 {
-    return a->in == b->in && a->cached == b->cached && a->cache_written == b->cache_written && a->out == b->out;
+    return a->in == b->in && a->cached == b->cached && a->cache_written == b->cache_written &&
+           a->out == b->out;
 }
 
 bool pulse_counts(struct pulse *p, const char *message_id, const struct pulse_use *use)
@@ -173,13 +176,16 @@ bool pulse_counts(struct pulse *p, const char *message_id, const struct pulse_us
 
 /* ---- as JSON ---- */
 
-static const char *const state_names[] = {
-    [PULSE_WORKING] = "working", [PULSE_RETRYING] = "retrying", [PULSE_LIMITED] = "limited", [PULSE_WAITING] = "waiting"};
+static const char *const state_names[] = {[PULSE_WORKING] = "working",
+                                          [PULSE_RETRYING] = "retrying",
+                                          [PULSE_LIMITED] = "limited",
+                                          [PULSE_WAITING] = "waiting"};
 
 static json_t *use_json(const struct pulse_use *use)
 {
-    return json_pack("{s:I, s:I, s:I, s:I}", "in", (json_int_t)use->in, "cached", (json_int_t)use->cached,
-                     "cache_written", (json_int_t)use->cache_written, "out", (json_int_t)use->out);
+    return json_pack("{s:I, s:I, s:I, s:I}", "in", (json_int_t)use->in, "cached",
+                     (json_int_t)use->cached, "cache_written", (json_int_t)use->cache_written,
+                     "out", (json_int_t)use->out);
 }
 
 json_t *pulse_json(const struct pulse *p)
@@ -214,13 +220,16 @@ json_t *pulse_json_sum(const json_t *earlier, const json_t *later)
     static const char *const counts[] = {"retries", "errors"};
     json_t *sum = json_deep_copy(later);
     json_t *use = jx_obj(sum, "tokens");
-    const json_t *costs[] = {json_object_get(earlier, "cost_usd"), json_object_get(later, "cost_usd")};
+    const json_t *costs[] = {json_object_get(earlier, "cost_usd"),
+                             json_object_get(later, "cost_usd")};
     for (size_t i = 0; use && i < ARRAY_LEN(tokens); i++)
-        jx_set_int(use, tokens[i], jx_int(use, tokens[i], 0) + jx_int(jx_obj(earlier, "tokens"), tokens[i], 0));
+        jx_set_int(use, tokens[i],
+                   jx_int(use, tokens[i], 0) + jx_int(jx_obj(earlier, "tokens"), tokens[i], 0));
     for (size_t i = 0; i < ARRAY_LEN(counts); i++)
         jx_set_int(sum, counts[i], jx_int(sum, counts[i], 0) + jx_int(earlier, counts[i], 0));
     if (costs[0] || costs[1])
-        jx_set(sum, "cost_usd", json_real(json_number_value(costs[0]) + json_number_value(costs[1])));
+        jx_set(sum, "cost_usd",
+               json_real(json_number_value(costs[0]) + json_number_value(costs[1])));
     return sum;
 }
 
@@ -229,7 +238,8 @@ json_t *pulse_json_sum(const json_t *earlier, const json_t *later)
 static const struct {
     const char *output_kind;
     bool (*told)(struct pulse *p, const json_t *msg, int64_t now_ms);
-    bool (*muttered)(struct pulse *p, const char *line, int64_t now_ms); /* on standard error; NULL: nothing of interest */
+    bool (*muttered)(struct pulse *p, const char *line,
+                     int64_t now_ms); /* on standard error; NULL: nothing of interest */
 } kinds[] = {
     {"claude", pulse_claude, NULL},
     {"codex", pulse_codex, NULL},
@@ -237,19 +247,22 @@ static const struct {
     {"opencode", pulse_opencode, NULL},
 };
 
-bool pulse_line(struct pulse *p, const char *output_kind, const char *line, size_t len, int64_t now_ms)
+bool pulse_line(struct pulse *p, const char *output_kind, const char *line, size_t len,
+                int64_t now_ms)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         if (strcmp(kinds[i].output_kind, output_kind) != 0)
             continue;
         AUTO_JSON json_t *msg = NULL;
         struct err ignored;
-        return len > 0 && line[0] == '{' && jx_parse(&msg, line, len, &ignored) && kinds[i].told(p, msg, now_ms);
+        return len > 0 && line[0] == '{' && jx_parse(&msg, line, len, &ignored) &&
+               kinds[i].told(p, msg, now_ms);
     }
     return false;
 }
 
-bool pulse_error_line(struct pulse *p, const char *output_kind, const char *line, size_t len, int64_t now_ms)
+bool pulse_error_line(struct pulse *p, const char *output_kind, const char *line, size_t len,
+                      int64_t now_ms)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         if (!kinds[i].muttered || strcmp(kinds[i].output_kind, output_kind) != 0)

@@ -1,9 +1,11 @@
 /*
- * pulse: how an agent stands, by what it tells on its output: tokens and money used, failures of its model's server and
- * tries again, limits with the time until which, and whether it waits for a person.
+ * pulse: how an agent stands, by what it tells on its output: tokens and money used, failures of
+ * its model's server and tries again, limits with the time until which, and whether it waits for a
+ * person.
  *
- * A value; pure, but for the time that is passed in. Numbers are of this start alone, and only what was told: an agent that
- * tells no cost has none here, nothing is worked out from prices. The texts come from an agent: bounded, not sanitised.
+ * A value; pure, but for the time that is passed in. Numbers are of this start alone, and only what
+ * was told: an agent that tells no cost has none here, nothing is worked out from prices. The texts
+ * come from an agent: bounded, not sanitised.
  */
 #ifndef AGENTS_PULSE_H
 #define AGENTS_PULSE_H
@@ -32,24 +34,30 @@ struct pulse {
     char message_id[PULSE_ID_BYTES];
     enum pulse_state state;
     int64_t until_ms; /* of RETRYING and LIMITED; 0: not told */
-    bool has_begun;   /* what comes before it is of an earlier start; for agents that tell that again */
-    int64_t limit_ms; /* when a limit that is used up begins anew, as told before it was met; 0: not told */
+    bool has_begun; /* what comes before it is of an earlier start; for agents that tell that again
+                     */
+    int64_t limit_ms; /* when a limit that is used up begins anew, as told before it was met; 0: not
+                         told */
     int64_t retries, errors;
     char why[PULSE_TEXT_BYTES];   /* of the state */
     char error[PULSE_TEXT_BYTES]; /* the last one */
-    int64_t heard; /* the newest message of a person's that it took up */
-    bool is_idle;  /* its turn is over; of agents that go on when they hear more */
+    int64_t heard;                /* the newest message of a person's that it took up */
+    bool is_idle;                 /* its turn is over; of agents that go on when they hear more */
     bool tells_idle;
-    json_t *news;                 /* not taken yet: [{kind, text, until_ms}], kind "retry", "limit", "error" or "waiting" */
+    json_t *news; /* not taken yet: [{kind, text, until_ms}], kind "retry", "limit", "error" or
+                     "waiting" */
 };
 
 void pulse_init(struct pulse *p);
 void pulse_release(struct pulse *p);
 /* One line of output of a kind (agent.h). True: something changed. */
-bool pulse_line(struct pulse *p, const char *output_kind, const char *line, size_t len, int64_t now_ms);
+bool pulse_line(struct pulse *p, const char *output_kind, const char *line, size_t len,
+                int64_t now_ms);
 /* The same of a line of its standard error, for agents that tell some things only there. */
-bool pulse_error_line(struct pulse *p, const char *output_kind, const char *line, size_t len, int64_t now_ms);
-/* Its own terminal moves, or has been still for a while: interfaces of agents draw something all the time that they work. */
+bool pulse_error_line(struct pulse *p, const char *output_kind, const char *line, size_t len,
+                      int64_t now_ms);
+/* Its own terminal moves, or has been still for a while: interfaces of agents draw something all
+ * the time that they work. */
 bool pulse_terminal(struct pulse *p, bool is_still);
 /* The name by which an agent takes up a person's message, and its task; out has PULSE_ID_BYTES. */
 void pulse_message_id(char *out, int64_t message);

@@ -31,12 +31,14 @@ static bool claude_message(struct pulse *p, const json_t *msg)
 static bool claude_retry(struct pulse *p, const json_t *msg, int64_t now_ms)
 {
     int64_t status = jx_int(msg, "error_status", 0);
-    bool is_limit = status == TOO_MANY_REQUESTS || strcmp(jx_str(msg, "error", ""), "rate_limit") == 0;
+    bool is_limit =
+        status == TOO_MANY_REQUESTS || strcmp(jx_str(msg, "error", ""), "rate_limit") == 0;
     AUTO_BUF struct buf why = BUF_INIT;
     buf_adds(&why, jx_str(msg, "error", "the connection failed"));
     if (status)
         buf_addf(&why, " (HTTP %lld)", (long long)status);
-    buf_addf(&why, ", try %lld of %lld", (long long)jx_int(msg, "attempt", 0), (long long)jx_int(msg, "max_retries", 0));
+    buf_addf(&why, ", try %lld of %lld", (long long)jx_int(msg, "attempt", 0),
+             (long long)jx_int(msg, "max_retries", 0));
     return pulse_retries(p, is_limit, now_ms + jx_int(msg, "retry_delay_ms", 0), why.ptr);
 }
 
@@ -45,11 +47,13 @@ static bool claude_limit(struct pulse *p, const json_t *info)
 {
     if (strcmp(jx_str(info, "status", ""), "rejected") != 0)
         return false;
-    AUTO_FREE char *why = xasprintf("the limit %s is used up", jx_str(info, "rateLimitType", "of the subscription"));
+    AUTO_FREE char *why =
+        xasprintf("the limit %s is used up", jx_str(info, "rateLimitType", "of the subscription"));
     return pulse_is_limited(p, jx_int(info, "resetsAt", 0) * 1000, why);
 }
 
-/* The end of a turn, with the use of all models since the last one: subagents' and what it asked on the side. */
+/* The end of a turn, with the use of all models since the last one: subagents' and what it asked on
+ * the side. */
 static bool claude_result(struct pulse *p, const json_t *msg)
 {
     struct pulse_use sum = {0};
@@ -104,7 +108,8 @@ bool pulse_claude(struct pulse *p, const json_t *msg, int64_t now_ms)
 
 /* ---- Codex: notifications of its app-server (seen with 0.171.0) ---- */
 
-/* Totals are of the conversation, resumed ones' of all its life; what counts is what the last request used. */
+/* Totals are of the conversation, resumed ones' of all its life; what counts is what the last
+ * request used. */
 static bool codex_tokens(struct pulse *p, const json_t *params)
 {
     const json_t *usage = jx_obj(params, "tokenUsage"), *last = jx_obj(usage, "last");
@@ -184,10 +189,12 @@ bool pulse_codex(struct pulse *p, const json_t *msg, int64_t now_ms)
     if (strcmp(method, "account/rateLimits/updated") == 0)
         return codex_limits(p, jx_obj(params, "rateLimits"));
     bool is_item = strcmp(method, "item/started") == 0 || strcmp(method, "item/completed") == 0;
-    return is_item && strcmp(jx_str(jx_obj(params, "item"), "type", ""), "userMessage") != 0 && pulse_works(p);
+    return is_item && strcmp(jx_str(jx_obj(params, "item"), "type", ""), "userMessage") != 0 &&
+           pulse_works(p);
 }
 
-/* ---- Gemini CLI: `--output-format stream-json`, and tries again on standard error (seen with 0.61.0) ---- */
+/* ---- Gemini CLI: `--output-format stream-json`, and tries again on standard error (seen with
+ * 0.61.0) ---- */
 
 static bool gemini_result(struct pulse *p, const json_t *msg)
 {
@@ -209,8 +216,9 @@ bool pulse_gemini(struct pulse *p, const json_t *msg, int64_t now_ms)
         return gemini_result(p, msg);
     if (strcmp(type, "error") == 0)
         return pulse_failed(p, jx_str(msg, "message", ""));
-    bool is_work = strcmp(type, "tool_use") == 0 ||
-                   (strcmp(type, "message") == 0 && strcmp(jx_str(msg, "role", ""), "assistant") == 0);
+    bool is_work =
+        strcmp(type, "tool_use") == 0 ||
+        (strcmp(type, "message") == 0 && strcmp(jx_str(msg, "role", ""), "assistant") == 0);
     return is_work && pulse_works(p);
 }
 
@@ -233,7 +241,8 @@ static bool opencode_step(struct pulse *p, const json_t *part)
     const struct pulse_use use = {.in = jx_int(tokens, "input", 0),
                                   .cached = jx_int(cache, "read", 0),
                                   .cache_written = jx_int(cache, "write", 0),
-                                  .out = jx_int(tokens, "output", 0) + jx_int(tokens, "reasoning", 0),
+                                  .out =
+                                      jx_int(tokens, "output", 0) + jx_int(tokens, "reasoning", 0),
                                   .cost_usd = json_number_value(cost),
                                   .has_cost = json_is_number(cost)};
     return pulse_counts(p, jx_str(part, "id", ""), &use);
@@ -244,7 +253,8 @@ static bool opencode_retry(struct pulse *p, const json_t *status)
     const char *message = jx_str(status, "message", "the server failed");
     bool is_limit = strcasestr(message, "rate limit") || strcasestr(message, "too many requests") ||
                     strcasestr(message, "quota");
-    AUTO_FREE char *why = xasprintf("%s, try %lld", message, (long long)jx_int(status, "attempt", 0));
+    AUTO_FREE char *why =
+        xasprintf("%s, try %lld", message, (long long)jx_int(status, "attempt", 0));
     return pulse_retries(p, is_limit, jx_int(status, "next", 0), why);
 }
 

@@ -1,5 +1,6 @@
 /*
- * pulse_kinds: what each kind of agent's words mean for its pulse (pulse.h). For runner/agents alone.
+ * pulse_kinds: what each kind of agent's words mean for its pulse (pulse.h). For runner/agents
+ * alone.
  */
 #ifndef AGENTS_PULSE_KINDS_H
 #define AGENTS_PULSE_KINDS_H
@@ -16,7 +17,8 @@ bool pulse_gemini_mutter(struct pulse *p, const char *line, int64_t now_ms);
 
 /* What they say. Each returns whether something changed. */
 bool pulse_works(struct pulse *p);
-/* A request failed and is made again, by is_limit because there were too many. until_ms 0: not told. */
+/* A request failed and is made again, by is_limit because there were too many. until_ms 0: not
+ * told. */
 bool pulse_retries(struct pulse *p, bool is_limit, int64_t until_ms, const char *why);
 /* No request is taken until then. */
 bool pulse_is_limited(struct pulse *p, int64_t until_ms, const char *why);

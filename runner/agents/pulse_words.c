@@ -65,7 +65,10 @@ bool pulse_add_use(struct buf *out, const json_t *pulse)
     static const struct {
         const char *key, *word;
         bool is_always;
-    } parts[] = {{"in", "in", true}, {"cached", "cached", false}, {"cache_written", "cache written", false}, {"out", "out", true}};
+    } parts[] = {{"in", "in", true},
+                 {"cached", "cached", false},
+                 {"cache_written", "cache written", false},
+                 {"out", "out", true}};
     const json_t *tokens = jx_obj(pulse, "tokens"), *cost = json_object_get(pulse, "cost_usd");
     const char *separator = "";
     int64_t sum = 0;
@@ -94,7 +97,8 @@ bool pulse_add_troubles(struct buf *out, const json_t *pulse)
     if (retries)
         buf_addf(out, "tried again %lld time%s", (long long)retries, retries == 1 ? "" : "s");
     if (errors) {
-        buf_addf(out, "%s%lld error%s: ", retries ? ", " : "", (long long)errors, errors == 1 ? "" : "s");
+        buf_addf(out, "%s%lld error%s: ", retries ? ", " : "", (long long)errors,
+                 errors == 1 ? "" : "s");
         text_sanitise(out, error, strlen(error), 0);
     }
     return retries || errors;

@@ -1,13 +1,15 @@
 /*
- * pulse_words: a pulse (pulse.h, as JSON) in words for lists and screens. Pure. What comes from an agent in it is sanitised.
+ * pulse_words: a pulse (pulse.h, as JSON) in words for lists and screens. Pure. What comes from an
+ * agent in it is sanitised.
  */
 #ifndef AGENTS_PULSE_WORDS_H
 #define AGENTS_PULSE_WORDS_H
 
 #include "runner/base/jx.h"
 
-/* How the agent stands if it does not simply work: "rate limited until 14:05", "retrying", "waiting for input". False, and
- * nothing added, when there is nothing to say. pulse NULL: nothing was told. */
+/* How the agent stands if it does not simply work: "rate limited until 14:05", "retrying", "waiting
+ * for input". False, and nothing added, when there is nothing to say. pulse NULL: nothing was told.
+ */
 bool pulse_words(struct buf *out, const json_t *pulse, int64_t now_ms);
 /* The same as one short word: "limited", "retrying", "input"; NULL. */
 const char *pulse_word(const json_t *pulse, int64_t now_ms);

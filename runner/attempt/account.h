@@ -1,6 +1,7 @@
 /*
- * account: whom the boxes of this Headgate run as: the caller, or, started by root, the unprivileged account of
- * box.user, since uid 0 without any capability still reads /etc/shadow and writes /proc/sys.
+ * account: whom the boxes of this Headgate run as: the caller, or, started by root, the
+ * unprivileged account of box.user, since uid 0 without any capability still reads /etc/shadow and
+ * writes /proc/sys.
  */
 #ifndef ATTEMPT_ACCOUNT_H
 #define ATTEMPT_ACCOUNT_H
@@ -16,6 +17,7 @@ struct account {
 };
 
 /* ERR_LAYER with the command that creates the account, when root has none to use. */
-bool account_of_boxes(struct account *ret, const struct config *config, struct err *err) WARN_UNUSED;
+bool account_of_boxes(struct account *ret, const struct config *config,
+                      struct err *err) WARN_UNUSED;
 
 #endif

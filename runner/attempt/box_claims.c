@@ -39,7 +39,8 @@ static bool is_live(const char *line, pid_t *ret_pid, const char **ret_path)
 {
     struct proc_id id = {0};
     int pid, at = 0;
-    if (sscanf(line, "%d %" SCNu64 " %39s %n", &pid, &id.start_ticks, id.boot_id, &at) != 3 || at == 0)
+    if (sscanf(line, "%d %" SCNu64 " %39s %n", &pid, &id.start_ticks, id.boot_id, &at) != 3 ||
+        at == 0)
         return false;
     id.pid = *ret_pid = (pid_t)pid;
     *ret_path = line + at;
@@ -64,10 +65,11 @@ static bool check(int fd, const struct strv *writable, struct buf *ret_kept, siz
         buf_addf(ret_kept, "%s\n", lines.v[i]);
         for (size_t k = 0; k < writable->n; k++)
             if (claims_overlap(writable->v[k], path))
-                return err_set(err, ERR_CONFLICT,
-                               "%s is writable in another box (`headgate box`, process %d), and no "
-                               "folder is writable in two boxes; show it with --ro, or end that one",
-                               path, (int)pid);
+                return err_set(
+                    err, ERR_CONFLICT,
+                    "%s is writable in another box (`headgate box`, process %d), and no "
+                    "folder is writable in two boxes; show it with --ro, or end that one",
+                    path, (int)pid);
     }
     return true;
 }

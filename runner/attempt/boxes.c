@@ -27,7 +27,8 @@ const char *boxes_home(const struct boxes *b)
 /* System folders are shown whole; what of Headgate's or the person's lies there is not. */
 static void hide(struct box_spec *spec, const struct boxes *b)
 {
-    const char *const all[] = {b->paths->state, b->paths->runtime, b->tree->repo, b->tree->toplevel};
+    const char *const all[] = {b->paths->state, b->paths->runtime, b->tree->repo,
+                               b->tree->toplevel};
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         struct err ignored = ERR_INIT;
         AUTO_FREE char *real = all[i] ? fs_realpath(all[i], &ignored) : NULL;
@@ -61,7 +62,8 @@ static void show_tree(struct box_spec *spec, const struct wt_attempt *t, bool wr
     if (t->lower) {
         spec->overlay.lower = xstrdup(t->lower);
         spec->overlay.under = t->lower2 ? xstrdup(t->lower2) : NULL;
-        /* A read-only view still mounts the upper: mounting without it would hide the agent's work. */
+        /* A read-only view still mounts the upper: mounting without it would hide the agent's work.
+         */
         spec->overlay.upper = xstrdup(t->upper);
         spec->overlay.work = xstrdup(t->work);
         spec->overlay.inside = xstrdup(t->tree);
@@ -70,7 +72,8 @@ static void show_tree(struct box_spec *spec, const struct wt_attempt *t, bool wr
     }
 }
 
-static void show_git(struct box_spec *spec, const struct wt_attempt *t, bool with_tree, bool writable)
+static void show_git(struct box_spec *spec, const struct wt_attempt *t, bool with_tree,
+                     bool writable)
 {
     box_spec_bind(spec, t->gitdir, t->gitdir, writable ? BOX_BIND_WRITE : 0);
     if (!t->upper && t->subs.n > 0) /* their pointers name it so */
@@ -80,7 +83,8 @@ static void show_git(struct box_spec *spec, const struct wt_attempt *t, bool wit
     if (with_tree) {
         AUTO_FREE char *gitfile = fs_join(t->tree, ".git");
         box_spec_bind(spec, t->gitfile, gitfile, 0);
-        /* Where the tree is the host's, what is mounted in it can go, and is made again from here. */
+        /* Where the tree is the host's, what is mounted in it can go, and is made again from here.
+         */
         box_spec_bind(spec, t->gitfile, CHANGES_GITFILE, 0);
     }
 }
@@ -100,7 +104,8 @@ static bool show_gate(struct box_spec *spec, const struct boxes *b, struct err *
 
 /* What git asks what has changed. The upper layer shows nothing that the worktree does not, unless
  * something is covered there; then git is told that everything may have. */
-static bool show_changes(struct box_spec *spec, const struct boxes *b, bool is_covered, struct err *err)
+static bool show_changes(struct box_spec *spec, const struct boxes *b, bool is_covered,
+                         struct err *err)
 {
     AUTO_FREE char *hook = paths_program("headgate-hook", err);
     if (!hook)
@@ -188,8 +193,8 @@ static void cover(struct box_spec *spec, const struct boxes *b, const char *path
         strv_push(&spec->masks, path);
 }
 
-/* --rw of settings in the checkout lets the agent change them, those of its worktree; anything else is the
- * person's own folder, shown writable. */
+/* --rw of settings in the checkout lets the agent change them, those of its worktree; anything else
+ * is the person's own folder, shown writable. */
 static void show_writable(struct box_spec *spec, const struct boxes *b)
 {
     AUTO_STRV struct strv lifted = STRV_INIT;
@@ -201,7 +206,8 @@ static void show_writable(struct box_spec *spec, const struct boxes *b)
         else
             box_spec_bind(spec, rw->v[i], rw->v[i], BOX_BIND_WRITE);
     }
-    profile_keep_settings(spec, b->tree->tree, b->tree->lower ? NULL : host_files(b->tree), b->spec->subdir, &lifted);
+    profile_keep_settings(spec, b->tree->tree, b->tree->lower ? NULL : host_files(b->tree),
+                          b->spec->subdir, &lifted);
 }
 
 static bool cover_paths(struct box_spec *spec, const struct boxes *b, struct err *err)
@@ -249,7 +255,8 @@ static bool add_overrides(struct box_spec *spec, const struct boxes *b, struct e
     return cover_paths(spec, b, err) && claims_take(b, spec, first, err);
 }
 
-/* What the person named passes, whatever it is; the rest was filtered where the run was asked for. */
+/* What the person named passes, whatever it is; the rest was filtered where the run was asked for.
+ */
 static void pass_environment(struct box_spec *spec, const struct boxes *b)
 {
     static const char *const own[] = {"HOME", "USER", "LOGNAME", "SHELL", "TMPDIR"};
@@ -268,7 +275,8 @@ static void cover_settings_of(struct box_spec *spec, const struct boxes *b, cons
 {
     const struct agent *agent = agent_kind(b->spec->agent);
     for (size_t i = 0; agent->project_settings && agent->project_settings[i]; i++)
-        strv_pushf(&spec->masks, "%s/%s%s%s", b->tree->tree, folder, *folder ? "/" : "", agent->project_settings[i]);
+        strv_pushf(&spec->masks, "%s/%s%s%s", b->tree->tree, folder, *folder ? "/" : "",
+                   agent->project_settings[i]);
 }
 
 /* A covered file must not look deleted to git, which would commit that. */
@@ -277,7 +285,8 @@ static void keep_covered(struct buf *script, const struct agent *agent)
     buf_adds(script, "git -C \"$HEADGATE_WORKTREE\" ls-files -z --");
     for (size_t i = 0; agent->project_settings[i]; i++)
         buf_addf(script, " '%s' '**/%s'", agent->project_settings[i], agent->project_settings[i]);
-    buf_adds(script, " | git -C \"$HEADGATE_WORKTREE\" update-index -z --skip-worktree --stdin || :\n");
+    buf_adds(script,
+             " | git -C \"$HEADGATE_WORKTREE\" update-index -z --skip-worktree --stdin || :\n");
 }
 
 /* In every folder from the top of the worktree to where the agent starts. */
@@ -296,7 +305,8 @@ static void cover_settings(struct box_spec *spec, const struct boxes *b, struct 
     keep_covered(setup, agent);
 }
 
-/* What runs in the same box before the agent, which starts only when it succeeded: our own part, then the set-up command. */
+/* What runs in the same box before the agent, which starts only when it succeeded: our own part,
+ * then the set-up command. */
 static void put_setup_first(struct box_spec *spec, const struct boxes *b)
 {
     AUTO_BUF struct buf script = BUF_INIT;
@@ -378,7 +388,8 @@ bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
     for (size_t i = 0; i < b->spec->models.n; i++)
         strv_pushf(&spec.listen_ports, "%u", b->spec->models.v[i].inside);
     set_limits(&spec, b);
-    spec.cwd = b->spec->subdir[0] ? fs_join(b->tree->tree, b->spec->subdir) : xstrdup(b->tree->tree);
+    spec.cwd =
+        b->spec->subdir[0] ? fs_join(b->tree->tree, b->spec->subdir) : xstrdup(b->tree->tree);
     spec.pty = b->spec->interactive;
     spec.exec_notify = b->spec->exec != EXEC_OFF;
     spec.move_notify = spec.overlay.upper != NULL;
@@ -394,7 +405,8 @@ bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
     return true;
 }
 
-bool boxes_run_job(void *arg, const struct wt_box_job *job, struct proc_result *ret, struct err *err)
+bool boxes_run_job(void *arg, const struct wt_box_job *job, struct proc_result *ret,
+                   struct err *err)
 {
     const struct boxes *b = arg;
     AUTO_BOX_SPEC struct box_spec spec;

@@ -1,6 +1,6 @@
 /*
- * boxes: the two kinds of box of an attempt: the agent's own, and the helper boxes in which git reads what the
- * agent wrote.
+ * boxes: the two kinds of box of an attempt: the agent's own, and the helper boxes in which git
+ * reads what the agent wrote.
  */
 #ifndef ATTEMPT_BOXES_H
 #define ATTEMPT_BOXES_H
@@ -31,12 +31,14 @@ int64_t boxes_memory(const struct config *config);
 int64_t boxes_pids(const struct config *config);
 /* The person's home as the person's environment names it; where the private home appears inside. */
 const char *boxes_home(const struct boxes *b);
-/* What is said to the agent at its start: the task, or to one that goes on the message; a person who opens its terminal again
- * speaks first. Borrowed of s. */
+/* What is said to the agent at its start: the task, or to one that goes on the message; a person
+ * who opens its terminal again speaks first. Borrowed of s. */
 const char *boxes_task(const struct attempt_spec *s);
-/* The agent's box: everything that runs in `headgate-keep`'s care. Also writes the adapter's files. */
+/* The agent's box: everything that runs in `headgate-keep`'s care. Also writes the adapter's files.
+ */
 bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err) WARN_UNUSED;
 /* wt_box_fn: arg is a struct boxes. */
-bool boxes_run_job(void *arg, const struct wt_box_job *job, struct proc_result *ret, struct err *err);
+bool boxes_run_job(void *arg, const struct wt_box_job *job, struct proc_result *ret,
+                   struct err *err);
 
 #endif

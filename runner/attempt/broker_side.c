@@ -68,15 +68,16 @@ static void tell_remotes(struct box_spec *spec, const json_t *remotes)
     strv_env_set(&spec->env, "HEADGATE_REMOTES", names.ptr);
 }
 
-/* An agent ends a command that takes long, as Claude Code does after two minutes; a script of the person's
- * waits for as long as a person takes. */
+/* An agent ends a command that takes long, as Claude Code does after two minutes; a script of the
+ * person's waits for as long as a person takes. */
 static void tell_patience(struct box_spec *spec, const struct boxes *b)
 {
     if (strcmp(b->spec->agent, "command") != 0)
         strv_env_set(&spec->env, "HEADGATE_PATIENCE", "100");
 }
 
-bool broker_side_show(struct box_spec *spec, const struct boxes *b, const char *hook, struct err *err)
+bool broker_side_show(struct box_spec *spec, const struct boxes *b, const char *hook,
+                      struct err *err)
 {
     static const char *const programs[] = {"git", "gh", "glab"};
     AUTO_FREE char *inbox = broker_side_inbox(b->tree);

@@ -1,6 +1,7 @@
 /*
- * broker_side: what an attempt's box and keeper have of the broker (gate/broker.h): the shims first in
- * PATH, the folder in which fetched remotes appear read-only, the remotes of the person's repository.
+ * broker_side: what an attempt's box and keeper have of the broker (gate/broker.h): the shims first
+ * in PATH, the folder in which fetched remotes appear read-only, the remotes of the person's
+ * repository.
  */
 #ifndef ATTEMPT_BROKER_SIDE_H
 #define ATTEMPT_BROKER_SIDE_H
@@ -14,8 +15,8 @@
 char *broker_side_inbox(const struct wt_attempt *tree);
 /* [{"name","url","push"}], addresses without secrets, new reference. */
 bool broker_side_remotes(json_t **ret, const char *common_dir, struct err *err) WARN_UNUSED;
-/* The programs of the broker that a person has: git always, gh and glab where they are installed. hook:
- * headgate-hook on the host. */
+/* The programs of the broker that a person has: git always, gh and glab where they are installed.
+ * hook: headgate-hook on the host. */
 bool broker_side_show(struct box_spec *spec, const struct boxes *b, const char *hook,
                       struct err *err) WARN_UNUSED;
 

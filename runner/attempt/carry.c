@@ -41,9 +41,10 @@ void carry_result_release(struct carry_result *r)
 json_t *carry_lost(void)
 {
     json_t *message = json_object();
-    jx_set_str(message, "failed",
-               "Headgate's server was killed while this was carried out. Whether it took effect is not "
-               "known, and it is not done again by itself: look at the remote first (git ls-remote)");
+    jx_set_str(
+        message, "failed",
+        "Headgate's server was killed while this was carried out. Whether it took effect is not "
+        "known, and it is not done again by itself: look at the remote first (git ls-remote)");
     return message;
 }
 
@@ -61,7 +62,8 @@ static bool check_remote(const struct errand *e, struct err *err)
         if (strcmp(jx_str(remote, "name", ""), e->remote) == 0 && strcmp(url, e->url) == 0)
             return true;
     }
-    return err_set(err, ERR_CONFLICT, "the remote '%s' leads elsewhere than when this was asked; ask again",
+    return err_set(err, ERR_CONFLICT,
+                   "the remote '%s' leads elsewhere than when this was asked; ask again",
                    e->remote);
 }
 
@@ -81,9 +83,10 @@ static bool harvest(struct errand *e, struct err *err)
         return false;
     if (!is_head && strcmp(tip, e->commit) == 0)
         return true;
-    return err_set(err, ERR_CONFLICT,
-                   "%s is at another commit than when this was asked, so nothing was pushed; ask again",
-                   e->act.src);
+    return err_set(
+        err, ERR_CONFLICT,
+        "%s is at another commit than when this was asked, so nothing was pushed; ask again",
+        e->act.src);
 }
 
 /* git-lfs uploads from a hook, and hooks do not run. */
@@ -94,10 +97,11 @@ static bool check_lfs(const struct errand *e, struct err *err)
         return false;
     AUTO_FREE char *held = path;
     AUTO_FREE char *shown = held ? text_clean(held) : NULL;
-    return !held || err_set(err, ERR_REFUSED,
-                            "%.200s is a file of Git LFS, whose content a push of commits would leave "
-                            "behind, so nothing was pushed; ask the person to push",
-                            shown);
+    return !held ||
+           err_set(err, ERR_REFUSED,
+                   "%.200s is a file of Git LFS, whose content a push of commits would leave "
+                   "behind, so nothing was pushed; ask the person to push",
+                   shown);
 }
 
 /* ---- the repository in which it is done ---- */
@@ -126,7 +130,8 @@ static bool copy_shallow(const struct errand *e, struct err *err)
 /* As `git init --bare` makes it, without templates. */
 static bool make_repo(const struct errand *e, struct err *err)
 {
-    static const char *const folders[] = {"objects/info", "objects/pack", "refs/heads", "refs/tags"};
+    static const char *const folders[] = {"objects/info", "objects/pack", "refs/heads",
+                                          "refs/tags"};
     bool is_sha256 = strlen(e->tree.base) == 64;
     AUTO_FREE char *config = fs_join(e->repo, "config");
     AUTO_FREE char *head = fs_join(e->repo, "HEAD");
@@ -168,7 +173,8 @@ static bool make_place(struct errand *e, struct err *err)
     e->keys = xasprintf("%s/b%s", e->c->paths->runtime, e->c->spec->id);
     e->repo = e->act.kind == BROKER_FETCH ? xasprintf("%s/%s.git", inbox, e->remote)
                                           : fs_join(e->scratch, "repo");
-    if (!carry_sweep(e->c->paths, e->c->spec->id, err) || !fs_mkdirs(e->scratch, 0755, err) || !make_repo(e, err))
+    if (!carry_sweep(e->c->paths, e->c->spec->id, err) || !fs_mkdirs(e->scratch, 0755, err) ||
+        !make_repo(e, err))
         return false;
     const struct account *account = &e->boxes.account;
     return !account->is_other || fs_chown_tree(AT_FDCWD, e->repo, account->uid, account->gid, err);
@@ -255,11 +261,13 @@ static bool go(struct errand *e, struct err *err)
     if (!broker_of_call(&e->act, e->c->request, err) ||
         !account_of_boxes(&e->boxes.account, e->c->config, err) || !wt_recover(dir, err) ||
         !wt_load(&e->tree, dir, err) || !check_remote(e, err) ||
-        (e->act.kind == BROKER_PUSH && (!harvest(e, err) || !check_lfs(e, err))) || !make_place(e, err) || !run(&r, e, err))
+        (e->act.kind == BROKER_PUSH && (!harvest(e, err) || !check_lfs(e, err))) ||
+        !make_place(e, err) || !run(&r, e, err))
         return false;
     if (r.status == CARRY_NOT_DONE) {
         buf_rtrim(&r.errout);
-        return err_set(err, ERR_FAILED, "%s", r.errout.len ? r.errout.ptr : "headgate-broker failed");
+        return err_set(err, ERR_FAILED, "%s",
+                       r.errout.len ? r.errout.ptr : "headgate-broker failed");
     }
     answer(e, &r);
     return true;
@@ -279,7 +287,8 @@ void carry_out(struct carry_result *ret, const struct carry *c)
         .commit = jx_str(c->request->args, "commit", ""),
         .ret = ret,
     };
-    e.boxes = (struct boxes){.paths = c->paths, .config = c->config, .spec = c->spec, .tree = &e.tree};
+    e.boxes =
+        (struct boxes){.paths = c->paths, .config = c->config, .spec = c->spec, .tree = &e.tree};
     if (!go(&e, &err))
         jx_set_str(ret->message, "failed", err.text);
     bool is_clear = carry_sweep(c->paths, c->spec->id, &ignored);

@@ -2,9 +2,9 @@
  * carry: carry out an approved call of source `broker` (gate/broker.h), on a worker thread.
  *
  * What is pushed is harvested first and must then be the commit that was shown. The repository in
- * which it is done is one of Headgate's own, with the person's objects as alternates: nothing that an
- * agent wrote, and nothing of the person's configuration but what is looked up as a value. The work
- * itself is headgate-broker's, one process for each call, which alone sees the credential.
+ * which it is done is one of Headgate's own, with the person's objects as alternates: nothing that
+ * an agent wrote, and nothing of the person's configuration but what is looked up as a value. The
+ * work itself is headgate-broker's, one process for each call, which alone sees the credential.
  */
 #ifndef ATTEMPT_CARRY_H
 #define ATTEMPT_CARRY_H

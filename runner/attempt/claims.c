@@ -29,14 +29,16 @@ bool claims_overlap(const char *a, const char *b)
 
 static bool check_own(const struct boxes *b, const struct box_bind *bind, struct err *err)
 {
-    if (claims_overlap(bind->host, b->paths->state) || claims_overlap(bind->host, b->paths->runtime))
-        return err_set(err, ERR_USAGE, "%s cannot be shown in a box: Headgate keeps its state there",
-                       bind->host);
-    if (bind->flags & BOX_BIND_WRITE && claims_overlap(bind->host, b->tree->repo))
+    if (claims_overlap(bind->host, b->paths->state) ||
+        claims_overlap(bind->host, b->paths->runtime))
         return err_set(err, ERR_USAGE,
-                       "%s cannot be writable in a box: the repository's own %s is there, and what is "
-                       "written in it runs outside",
-                       bind->host, b->tree->repo);
+                       "%s cannot be shown in a box: Headgate keeps its state there", bind->host);
+    if (bind->flags & BOX_BIND_WRITE && claims_overlap(bind->host, b->tree->repo))
+        return err_set(
+            err, ERR_USAGE,
+            "%s cannot be writable in a box: the repository's own %s is there, and what is "
+            "written in it runs outside",
+            bind->host, b->tree->repo);
     return true;
 }
 
@@ -66,15 +68,17 @@ static bool check_other(const struct paths *paths, const char *attempt, const st
     for (size_t i = 0; i < writable->n; i++)
         for (size_t k = 0; k < theirs.n; k++)
             if (claims_overlap(writable->v[i], theirs.v[k]) && is_live(paths, attempt, fd))
-                return err_set(err, ERR_CONFLICT,
-                               "%s is writable in the box of %s, which runs, and no folder is writable "
-                               "in two boxes; show it with --ro, or wait for 'headgate show %s' to be "
-                               "done",
-                               theirs.v[k], attempt, attempt);
+                return err_set(
+                    err, ERR_CONFLICT,
+                    "%s is writable in the box of %s, which runs, and no folder is writable "
+                    "in two boxes; show it with --ro, or wait for 'headgate show %s' to be "
+                    "done",
+                    theirs.v[k], attempt, attempt);
     return true;
 }
 
-bool claims_check(const struct paths *paths, const char *own, const struct strv *writable, struct err *err)
+bool claims_check(const struct paths *paths, const char *own, const struct strv *writable,
+                  struct err *err)
 {
     AUTO_DIR DIR *dir = opendir(paths->attempts);
     const struct dirent *entry;
@@ -117,7 +121,8 @@ bool claims_take(const struct boxes *b, const struct box_spec *spec, size_t firs
     if (writable.n == 0)
         return true;
     AUTO_FD int fd = lock(b->paths, err);
-    return fd >= 0 && claims_check(b->paths, b->spec->id, &writable, err) && box_claims_check(&writable, err) &&
+    return fd >= 0 && claims_check(b->paths, b->spec->id, &writable, err) &&
+           box_claims_check(&writable, err) &&
            fs_write_plain(AT_FDCWD, path, text.ptr, text.len, 0600, err);
 }
 

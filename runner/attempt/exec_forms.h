@@ -1,6 +1,6 @@
 /*
- * exec_forms: what an adapter knows of its agent's execs, as the keeper's exec gate takes it: patterns
- * of gate/exec_form.h, with the paths of this box put in.
+ * exec_forms: what an adapter knows of its agent's execs, as the keeper's exec gate takes it:
+ * patterns of gate/exec_form.h, with the paths of this box put in.
  */
 #ifndef ATTEMPT_EXEC_FORMS_H
 #define ATTEMPT_EXEC_FORMS_H

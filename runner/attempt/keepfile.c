@@ -36,7 +36,8 @@ static json_t *proxy_json(const struct boxes *b)
     json_t *proxy = json_object();
     jx_set_int(proxy, "port", way_out_port(&b->spec->services));
     jx_set(proxy, "net", jx_from_strv(&b->spec->net));
-    jx_set_int(proxy, "deadline_ms", config_int(b->config, "gate.netdeadline", DEFAULT_NET_DEADLINE_MS));
+    jx_set_int(proxy, "deadline_ms",
+               config_int(b->config, "gate.netdeadline", DEFAULT_NET_DEADLINE_MS));
     return proxy;
 }
 
@@ -48,7 +49,8 @@ static json_t *limits_json(const struct boxes *b, const struct box_spec *box)
     jx_set_int(limits, "pids", box->limits.pids);
     jx_set_int(limits, "time_ms", s->time_ms);
     jx_set_int(limits, "output",
-               s->output_bytes ? s->output_bytes : config_int(b->config, "run.output", LIMIT_LOG_BYTES));
+               s->output_bytes ? s->output_bytes
+                               : config_int(b->config, "run.output", LIMIT_LOG_BYTES));
     return limits;
 }
 
@@ -110,7 +112,8 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
     jx_set_int(j, "grace_ms", config_int(b->config, "run.grace", DEFAULT_GRACE_MS));
     jx_set_int(j, "deadline_ms",
                s->ask_ms ? s->ask_ms : config_int(b->config, "gate.deadline", attempt_ask_max_ms));
-    jx_set_int(j, "hello_ms", agent->greets ? config_int(b->config, "gate.hellodeadline", DEFAULT_HELLO_MS) : 0);
+    jx_set_int(j, "hello_ms",
+               agent->greets ? config_int(b->config, "gate.hellodeadline", DEFAULT_HELLO_MS) : 0);
     jx_set_int(j, "patience_ms", s->ask_waits ? attempt_ask_max_ms : 0);
     jx_set_bool(j, "freeze", config_bool(b->config, "gate.freeze", false));
     jx_set(j, "exec", exec_json(b));

@@ -32,7 +32,8 @@ bool attempt_probe_layers(struct layer_report *ret, const struct paths *paths,
     struct layer_report report;
     (void)paths;
     if (!box_run(&result, &report, launcher, &spec, &cmd, err))
-        return err_prefix(err, "no box can be started on this machine ('headgate doctor' says more)");
+        return err_prefix(err,
+                          "no box can be started on this machine ('headgate doctor' says more)");
     if (result.status != 0)
         return err_set(err, ERR_LAYER, "a box was started, but 'true' in it ended with status %d",
                        result.status);
@@ -42,13 +43,14 @@ bool attempt_probe_layers(struct layer_report *ret, const struct paths *paths,
 
 enum ladder attempt_default_ladder(const struct layer_report *report, struct buf *ret_why)
 {
-    static const enum layer_id needed[] = {LAYER_USER, LAYER_MOUNT, LAYER_PID, LAYER_NET, LAYER_SECCOMP};
+    static const enum layer_id needed[] = {LAYER_USER, LAYER_MOUNT, LAYER_PID, LAYER_NET,
+                                           LAYER_SECCOMP};
     for (size_t i = 0; i < ARRAY_LEN(needed); i++) {
         const struct layer_status *s = &report->layer[needed[i]];
         if (s->state == LAYER_ACTIVE)
             continue;
-        buf_addf(ret_why, "the %s layer is %s: %s", layer_name(needed[i]), layer_state_name(s->state),
-                 s->reason);
+        buf_addf(ret_why, "the %s layer is %s: %s", layer_name(needed[i]),
+                 layer_state_name(s->state), s->reason);
         return LADDER_EDITS;
     }
     buf_adds(ret_why, "the box contains: user, mount, pid, net and seccomp are active");

@@ -131,7 +131,8 @@ static bool check_keys(const struct provider *p, const struct strv *env, struct 
         for (; value && *value; value++)
             if (*value < ' ' || *value > '~')
                 return err_set(err, ERR_USAGE,
-                               "the value of %s is no key: it holds a line break or another character that no header can carry "
+                               "the value of %s is no key: it holds a line break or another "
+                               "character that no header can carry "
                                "(a keyCommand prints the key alone)",
                                p->keys[i].variable);
     }
@@ -157,7 +158,8 @@ static json_t *take_keys(json_t *keys, struct strv *env, const struct provider *
             jx_set_str(keys, placeholder, value);
             strv_env_set(env, k->variable, placeholder);
         }
-        json_array_append_new(headers, json_pack("{s:s, s:s}", "placeholder", placeholder, "header", k->header));
+        json_array_append_new(
+            headers, json_pack("{s:s, s:s}", "placeholder", placeholder, "header", k->header));
     }
     return headers;
 }
@@ -200,7 +202,8 @@ static void drop(struct model_ways *w, struct model_way *way)
     w->v[w->n] = (struct model_way){0};
 }
 
-static bool ca_of(char **ret, const struct agent *agent, const struct config *config, struct err *err)
+static bool ca_of(char **ret, const struct agent *agent, const struct config *config,
+                  struct err *err)
 {
     AUTO_FREE char *key = xasprintf("agent.%s.ca", agent->name);
     const char *ca = config_str(config, key, NULL);
@@ -210,8 +213,9 @@ static bool ca_of(char **ret, const struct agent *agent, const struct config *co
     return true;
 }
 
-static bool take(struct model_ways *ways, json_t *keys, struct strv *env, const struct strv *services,
-                 const struct provider *p, const char *ca, struct err *err)
+static bool take(struct model_ways *ways, json_t *keys, struct strv *env,
+                 const struct strv *services, const struct provider *p, const char *ca,
+                 struct err *err)
 {
     struct model_way way = {0};
     const char *path;
@@ -221,7 +225,8 @@ static bool take(struct model_ways *ways, json_t *keys, struct strv *env, const 
     struct model_way *had = way_to(ways, p);
     if (!check_keys(p, env, err))
         return false;
-    if (had && is_own_address(had, url)) { /* an agent that goes on: its environment was treated before */
+    if (had &&
+        is_own_address(had, url)) { /* an agent that goes on: its environment was treated before */
         json_decref(had->keys);
         had->keys = take_keys(keys, env, p);
         return true;
@@ -232,7 +237,8 @@ static bool take(struct model_ways *ways, json_t *keys, struct strv *env, const 
         return true; /* somebody's own server: a service of this host, mostly */
     if (!url_split_https(&way.host, &way.port, &path, url))
         return err_set(err, ERR_USAGE,
-                       "%s names no server that a key can be shown to from outside of the box: it takes https://HOST[:PORT][/PATH], "
+                       "%s names no server that a key can be shown to from outside of the box: it "
+                       "takes https://HOST[:PORT][/PATH], "
                        "without a user and without an address in brackets",
                        p->url_env);
     if (ways->n == PROVIDERS_MAX) {
@@ -268,10 +274,11 @@ static json_t *paths_of(const struct provider_login *l, const char *below)
     return paths;
 }
 
-/* An agent that holds a word in place of the token. Requests with a login go to its provider alone: where env points to is for
- * keys. */
-static bool take_login(struct model_ways *ways, struct strv *env, const struct strv *services, const struct agent *agent,
-                       const char *file, const char *ca, const struct config *config, struct err *err)
+/* An agent that holds a word in place of the token. Requests with a login go to its provider alone:
+ * where env points to is for keys. */
+static bool take_login(struct model_ways *ways, struct strv *env, const struct strv *services,
+                       const struct agent *agent, const char *file, const char *ca,
+                       const struct config *config, struct err *err)
 {
     const struct provider *p = &agent->login->provider;
     struct model_way way = {0};
@@ -318,7 +325,8 @@ bool model_ways_take(struct model_ways *ret, json_t **ret_keys, struct strv *env
         return false;
     AUTO_FREE char *file = login || login_of(ret) ? xstrdup(login ? login : login_of(ret)) : NULL;
     if (file && !agent->login)
-        return err_set(err, ERR_USAGE, "how %s keeps a login is not known: leave it out", agent->title);
+        return err_set(err, ERR_USAGE, "how %s keeps a login is not known: leave it out",
+                       agent->title);
     if (file) {
         drop_keys(env, all, n);
         return take_login(ret, env, services, agent, file, ca, config, err);
@@ -335,8 +343,8 @@ bool model_ways_take(struct model_ways *ret, json_t **ret_keys, struct strv *env
 
 /* ---- for people ---- */
 
-static void add_line(struct buf *out, const struct provider *p, const struct strv *env, const struct agent *agent,
-                     bool is_relay)
+static void add_line(struct buf *out, const struct provider *p, const struct strv *env,
+                     const struct agent *agent, bool is_relay)
 {
     struct model_way way = {0};
     const char *path;
@@ -359,7 +367,8 @@ static void add_line(struct buf *out, const struct provider *p, const struct str
     release(&way);
 }
 
-static void add_none(struct buf *out, const struct provider *all, size_t n, const struct agent *agent)
+static void add_none(struct buf *out, const struct provider *all, size_t n,
+                     const struct agent *agent)
 {
     AUTO_STRV struct strv names = STRV_INIT;
     for (size_t i = 0; i < n; i++)
@@ -367,7 +376,9 @@ static void add_none(struct buf *out, const struct provider *all, size_t n, cons
             if (!strv_has(&names, all[i].keys[k].variable))
                 strv_push(&names, all[i].keys[k].variable);
     if (names.n == 0) {
-        buf_adds(out, agent->program && !agent_find(agent->name) ? "none is known (headgate agent add --key)" : "none is known");
+        buf_adds(out, agent->program && !agent_find(agent->name)
+                          ? "none is known (headgate agent add --key)"
+                          : "none is known");
         return;
     }
     buf_adds(out, "none is set (");

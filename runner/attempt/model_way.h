@@ -6,8 +6,9 @@
  * keys in, and speaks TLS to the provider. Keys are never stored: they travel from the command that
  * starts the run over the server's memory to the keeper's standard input.
  *
- * In place of keys an agent may have a login of a subscription, where the person said so: then the relay gets the access token of
- * the day from the server, and what the file of the login holds besides never leaves it (runner/login).
+ * In place of keys an agent may have a login of a subscription, where the person said so: then the
+ * relay gets the access token of the day from the server, and what the file of the login holds
+ * besides never leaves it (runner/login).
  */
 #ifndef ATTEMPT_MODEL_WAY_H
 #define ATTEMPT_MODEL_WAY_H
@@ -44,8 +45,8 @@ void model_ways_parse(struct model_ways *ret, const json_t *list);
  * TLS. ret_keys: {PLACEHOLDER: KEY}, new reference, NULL when nothing was taken. *ret is the ways
  * that the attempt had before; env that was treated for them keeps them, with the keys of today.
  *
- * login: an absolute path, the file of the login to use; NULL: none, or the one that the attempt had.
- * With one the agent has no key, whatever env holds. ERR_USAGE: its login is not known.
+ * login: an absolute path, the file of the login to use; NULL: none, or the one that the attempt
+ * had. With one the agent has no key, whatever env holds. ERR_USAGE: its login is not known.
  */
 bool model_ways_take(struct model_ways *ret, json_t **ret_keys, struct strv *env,
                      const struct strv *services, const struct agent *agent, const char *login,

@@ -19,12 +19,11 @@ static bool make_home(const char *dir, const struct account *account, struct err
     AUTO_FREE char *home = fs_join(dir, "home");
     bool is_new = !fs_exists(home); /* nothing in it is an agent's yet */
     return fs_mkdirs(home, 0700, err) && (!is_new || broker_side_profile(home, err)) &&
-           (!account->is_other ||
-            fs_chown_tree(AT_FDCWD, home, account->uid, account->gid, err));
+           (!account->is_other || fs_chown_tree(AT_FDCWD, home, account->uid, account->gid, err));
 }
 
-/* Another account must pass through the folder to its own parts; what is not its own in there is 0600, and
- * the state folder above lets nobody in. */
+/* Another account must pass through the folder to its own parts; what is not its own in there is
+ * 0600, and the state folder above lets nobody in. */
 static bool make_folder(const char *dir, const struct account *account, struct err *err)
 {
     if (!fs_mkdirs(dir, 0700, err))
@@ -51,9 +50,9 @@ bool attempt_check_engine(const struct paths *paths, const struct config *config
     return asked ? false : err_prefix(err, "worktree.engine");
 }
 
-static bool create_tree(struct wt_attempt *ret, const struct paths *paths, const struct config *config,
-                        const struct attempt_spec *spec, const char *dir,
-                        const struct account *account, struct err *err)
+static bool create_tree(struct wt_attempt *ret, const struct paths *paths,
+                        const struct config *config, const struct attempt_spec *spec,
+                        const char *dir, const struct account *account, struct err *err)
 {
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
     AUTO_STRV struct strv include = STRV_INIT, share = STRV_INIT;
@@ -120,8 +119,9 @@ static bool write_plan(struct boxes *b, const struct policy *policy, struct err 
            keepfile_write(b, &box, policy, err);
 }
 
-bool attempt_prepare(struct attempt_place *ret, const struct paths *paths, const struct config *config,
-                     const struct attempt_spec *spec, const struct policy *policy, struct err *err)
+bool attempt_prepare(struct attempt_place *ret, const struct paths *paths,
+                     const struct config *config, const struct attempt_spec *spec,
+                     const struct policy *policy, struct err *err)
 {
     struct wt_attempt tree = WT_ATTEMPT_INIT;
     struct boxes boxes = {.paths = paths, .config = config, .spec = spec, .tree = &tree};

@@ -150,7 +150,8 @@ bool attempt_spec_parse(struct attempt_spec *ret, const json_t *j, struct err *e
     s.ask_waits = jx_bool(j, "ask_waits", false);
     if (!s.id[0] || !s.repo[0] || !s.branch[0] || !s.base[0] || !s.agent[0]) {
         attempt_spec_release(&s);
-        return err_set(err, ERR_INTERNAL, "a stored attempt lacks id, repository, branch, base or agent");
+        return err_set(err, ERR_INTERNAL,
+                       "a stored attempt lacks id, repository, branch, base or agent");
     }
     *ret = s;
     return true;

@@ -44,8 +44,8 @@ static bool is_used(const struct provider *p, const struct strv *env)
     return false;
 }
 
-/* Its server, host[:port] of https://host[:port]/path. In the clear it is a port of the box itself, a relay's among them, or what
- * somebody lists by name. */
+/* Its server, host[:port] of https://host[:port]/path. In the clear it is a port of the box itself,
+ * a relay's among them, or what somebody lists by name. */
 static void add_server(struct strv *out, const struct provider *p, const struct strv *env)
 {
     static const char scheme[] = "https://";
@@ -59,8 +59,8 @@ static void add_server(struct strv *out, const struct provider *p, const struct 
         strv_push(out, with_port);
 }
 
-static bool add_needed(struct strv *out, const struct agent *agent, const struct config *config, const struct strv *env,
-                       struct err *err)
+static bool add_needed(struct strv *out, const struct agent *agent, const struct config *config,
+                       const struct strv *env, struct err *err)
 {
     struct provider all[PROVIDERS_MAX];
     size_t n;
@@ -88,24 +88,26 @@ bool way_out_hosts(struct strv *ret, const struct strv *asked, const struct conf
     return true;
 }
 
-/* An adapter may have named hosts that its agent looks for by itself and that nobody should be asked about: without the proxy
- * they are not found. */
+/* An adapter may have named hosts that its agent looks for by itself and that nobody should be
+ * asked about: without the proxy they are not found. */
 static void show_exceptions(struct box_spec *spec)
 {
     const char *more = strv_env_get(&spec->env, "NO_PROXY");
-    AUTO_FREE char *all = xasprintf("127.0.0.1,localhost,::1%s%s", more ? "," : "", more ? more : "");
+    AUTO_FREE char *all =
+        xasprintf("127.0.0.1,localhost,::1%s%s", more ? "," : "", more ? more : "");
     strv_env_set(&spec->env, "NO_PROXY", all);
     strv_env_set(&spec->env, "no_proxy", all);
 }
 
-/* Where a program does not know a proxy for everything, HTTP's is what most know; SOCKS5 is spoken on the same
- * port. Services and servers of the box's own are never asked for through it. */
+/* Where a program does not know a proxy for everything, HTTP's is what most know; SOCKS5 is spoken
+ * on the same port. Services and servers of the box's own are never asked for through it. */
 void way_out_show(struct box_spec *spec, const struct strv *services)
 {
     static const char *const names[] = {
-        "http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY",       "HTTPS_PROXY",
-        "ALL_PROXY",  "PIP_PROXY",   "npm_config_proxy", "npm_config_https_proxy",
-        "CARGO_HTTP_PROXY", "YARN_HTTP_PROXY", "YARN_HTTPS_PROXY",
+        "http_proxy",       "https_proxy",      "all_proxy",
+        "HTTP_PROXY",       "HTTPS_PROXY",      "ALL_PROXY",
+        "PIP_PROXY",        "npm_config_proxy", "npm_config_https_proxy",
+        "CARGO_HTTP_PROXY", "YARN_HTTP_PROXY",  "YARN_HTTPS_PROXY",
     };
     unsigned port = way_out_port(services);
     AUTO_FREE char *url = xasprintf("http://127.0.0.1:%u", port);

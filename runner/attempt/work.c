@@ -1,5 +1,6 @@
 /*
- * work: what is done with an attempt once it is prepared: start its keeper, bring its work home, remove it.
+ * work: what is done with an attempt once it is prepared: start its keeper, bring its work home,
+ * remove it.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -25,10 +26,11 @@ static bool told_words(struct buf *out, const struct attempt_spec *spec, const j
 {
     const char *lacking = model_ways_lacking(&spec->models, keys);
     if (lacking)
-        return err_set(err, ERR_FAILED,
-                       "the key behind %s is not known any more, since the server that had it ended; "
-                       "'headgate resume %s' from a shell that has it goes on",
-                       lacking, spec->id);
+        return err_set(
+            err, ERR_FAILED,
+            "the key behind %s is not known any more, since the server that had it ended; "
+            "'headgate resume %s' from a shell that has it goes on",
+            lacking, spec->id);
     if (keys)
         jx_dump(out, keys);
     buf_addch(out, '\n');
@@ -51,16 +53,21 @@ bool attempt_start(const struct paths *paths, const struct attempt_spec *spec, c
     strv_push(&argv, program);
     strv_push(&argv, dir);
     keeper_environment(&env);
-    const struct proc_cmd cmd = {.argv = &argv, .env = &env, .cwd = "/", .timeout_ms = KEEPER_START_MS,
-                                .input = words.ptr, .input_len = words.len};
+    const struct proc_cmd cmd = {.argv = &argv,
+                                 .env = &env,
+                                 .cwd = "/",
+                                 .timeout_ms = KEEPER_START_MS,
+                                 .input = words.ptr,
+                                 .input_len = words.len};
     bool has_run = proc_run(&result, &cmd, err);
     explicit_bzero(words.ptr, words.len);
     if (!has_run)
         return err_prefix(err, "the keeper of %s could not be started", spec->id);
     if (result.status != 0) {
         buf_rtrim(&result.errout);
-        return err_set(err, result.status == 4 ? ERR_LAYER : ERR_FAILED, "the keeper of %s ended: %s",
-                       spec->id, result.errout.len ? result.errout.ptr : "without a word");
+        return err_set(err, result.status == 4 ? ERR_LAYER : ERR_FAILED,
+                       "the keeper of %s ended: %s", spec->id,
+                       result.errout.len ? result.errout.ptr : "without a word");
     }
     return true;
 }

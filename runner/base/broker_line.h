@@ -4,8 +4,8 @@
 
 #include "runner/base/jx.h"
 
-/* The words as typed, then where they lead: "git push -u origin HEAD:fix to URL refs/heads/fix". Not
- * sanitised. */
+/* The words as typed, then where they lead: "git push -u origin HEAD:fix to URL refs/heads/fix".
+ * Not sanitised. */
 void broker_line(struct buf *out, const json_t *args);
 
 #endif

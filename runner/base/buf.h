@@ -15,7 +15,10 @@ struct buf {
 };
 
 extern char buf_empty_[1];
-#define BUF_INIT {.ptr = buf_empty_, .len = 0, .cap = 0}
+#define BUF_INIT                              \
+    {                                         \
+        .ptr = buf_empty_, .len = 0, .cap = 0 \
+    }
 #define AUTO_BUF __attribute__((cleanup(buf_release)))
 
 void buf_init(struct buf *b);

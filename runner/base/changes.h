@@ -17,8 +17,9 @@
 #include <stdint.h>
 #include "runner/base/buf.h"
 
-#define CHANGES_UPPER "/run/headgate/upper"     /* the upper layer, read-only */
-#define CHANGES_GITFILE "/run/headgate/gitfile" /* what .git of this worktree is, and of no other */
+/* In the box: the upper layer, read-only; what .git of this worktree is, and of no other. */
+#define CHANGES_UPPER "/run/headgate/upper"
+#define CHANGES_GITFILE "/run/headgate/gitfile"
 #define CHANGES_HOOK "/run/headgate/bin/headgate-changes"
 
 struct changes_token {

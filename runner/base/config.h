@@ -3,10 +3,10 @@
  *
  * Order: built-in defaults, /etc/headgate/config, the user's file. A later value of a single-valued
  * key wins; list keys accumulate. include and includeIf are errors. Keys are lower-case
- * "section.name" (the subsection keeps its case: "agent.claude.model"). A repository's `.headgate` is
- * not read here: it may only tighten and needs consent (runner/consent).
- * Every key stands with its kind in a table of config.c; an unknown key, or a value of the wrong
- * kind, is ERR_USAGE with file and key. Sections: run, gate, box, worktree, agent, ui, server.
+ * "section.name" (the subsection keeps its case: "agent.claude.model"). A repository's `.headgate`
+ * is not read here: it may only tighten and needs consent (runner/consent). Every key stands with
+ * its kind in a table of config.c; an unknown key, or a value of the wrong kind, is ERR_USAGE with
+ * file and key. Sections: run, gate, box, worktree, agent, ui, server.
  */
 #ifndef BASE_CONFIG_H
 #define BASE_CONFIG_H
@@ -18,8 +18,8 @@
 struct config;
 
 bool config_load(struct config **ret, const struct paths *paths, struct err *err) WARN_UNUSED;
-/* A number that changes when one of the files does (size, time, inode), so that a server can notice without
- * reading. */
+/* A number that changes when one of the files does (size, time, inode), so that a server can notice
+ * without reading. */
 uint64_t config_stamp(const struct paths *paths);
 /* Parse bytes that were already read (and hashed); origin is for messages. */
 bool config_parse(struct config **ret, const char *bytes, size_t len, const char *origin,

@@ -19,8 +19,10 @@ struct digest_part {
     size_t len;
 };
 void digest_parts(char ret_hex[DIGEST_HEX_SIZE], const struct digest_part *parts, size_t n);
-/* Of what a descriptor holds from its position on, at most max_bytes. ERR_LIMIT for more. Blocks. */
-bool digest_fd(char ret_hex[DIGEST_HEX_SIZE], int fd, int64_t max_bytes, struct err *err) WARN_UNUSED;
+/* Of what a descriptor holds from its position on, at most max_bytes. ERR_LIMIT for more. Blocks.
+ */
+bool digest_fd(char ret_hex[DIGEST_HEX_SIZE], int fd, int64_t max_bytes,
+               struct err *err) WARN_UNUSED;
 bool digest_is_hex(const char *s);
 
 #endif

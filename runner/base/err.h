@@ -35,13 +35,17 @@ struct err {
     char text[1024];
 };
 
-#define ERR_INIT {.code = ERR_NONE}
+#define ERR_INIT         \
+    {                    \
+        .code = ERR_NONE \
+    }
 
-/* Fill err. Always returns false, so that callers write `return err_set(err, ...)`. Control characters
- * in the result, new lines too, are escaped; the arguments may quote err->text. */
+/* Fill err. Always returns false, so that callers write `return err_set(err, ...)`. Control
+ * characters in the result, new lines too, are escaped; the arguments may quote err->text. */
 bool err_set(struct err *err, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Fill err from an errno value; ": <strerror>" is appended. Code is ERR_SYS. Always returns false. */
+/* Fill err from an errno value; ": <strerror>" is appended. Code is ERR_SYS. Always returns false.
+ */
 bool err_sys(struct err *err, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* The text of an errno value: constant, untranslated, async-signal-safe; NULL when the C library

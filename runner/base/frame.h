@@ -16,8 +16,8 @@ struct frame {
 void frame_init(struct frame *f, size_t max_bytes);
 void frame_release(struct frame *f);
 void frame_feed(struct frame *f, const void *data, size_t len);
-/* Move the next whole line (without its newline) into *line (cleared first). *ret_have says if there
- * was one. ERR_LIMIT when a line is longer than max_bytes: the stream must then be closed. */
+/* Move the next whole line (without its newline) into *line (cleared first). *ret_have says if
+ * there was one. ERR_LIMIT when a line is longer than max_bytes: the stream must then be closed. */
 bool frame_next(struct frame *f, struct buf *line, bool *ret_have, struct err *err) WARN_UNUSED;
 
 #endif

@@ -35,15 +35,15 @@ int fs_open_beneath(int dirfd, const char *path, int flags, mode_t mode, struct 
 /* Open a folder (O_DIRECTORY|O_RDONLY). Returns -1 with err filled. */
 int fs_open_dir(int dirfd, const char *path, struct err *err);
 /* Remove name below dirfd and all under it, however deep. Follows no symlink, crosses no mount
- * point (ERR_REFUSED), makes mode-000 folders passable first; subvolumes of btrfs go as well. Absent
- * is success. */
+ * point (ERR_REFUSED), makes mode-000 folders passable first; subvolumes of btrfs go as well.
+ * Absent is success. */
 bool fs_remove_tree(int dirfd, const char *name, struct err *err) WARN_UNUSED;
 /* Copy one regular file with mode and mtime: FICLONE, then copy_file_range, then read/write. The
  * target must not exist. */
 bool fs_copy_file(int from_dirfd, const char *from, int to_dirfd, const char *to,
                   struct err *err) WARN_UNUSED;
-/* chown -R without following symlinks; what is theirs already keeps its change time. Deeper than 64 folders is ERR_LIMIT, a mount point
- * ERR_REFUSED. */
+/* chown -R without following symlinks; what is theirs already keeps its change time. Deeper than 64
+ * folders is ERR_LIMIT, a mount point ERR_REFUSED. */
 bool fs_chown_tree(int dirfd, const char *name, uid_t uid, gid_t gid, struct err *err) WARN_UNUSED;
 bool fs_exists(const char *path); /* lstat succeeds */
 bool fs_is_dir(const char *path); /* stat says folder */

@@ -1,5 +1,6 @@
 /*
- * gitconf: read git-config syntax (git-config(1), SYNTAX), as git 2.39 reads a file without its includes.
+ * gitconf: read git-config syntax (git-config(1), SYNTAX), as git 2.39 reads a file without its
+ * includes.
  *
  * Starting git(1) for it cost three milliseconds of every command. That this reads the same is
  * tested against git itself, with texts made at random (tests/fuzz/gitconf_diff.c). White space

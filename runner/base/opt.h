@@ -1,8 +1,8 @@
 /*
  * opt: command-line options as a table.
  *
- * Long options take `--name VALUE` or `--name=VALUE`; short ones `-n VALUE` or `-nVALUE`; flags may be
- * clustered. `--` ends the options. An unknown option, a missing value, or a value for a flag is
+ * Long options take `--name VALUE` or `--name=VALUE`; short ones `-n VALUE` or `-nVALUE`; flags may
+ * be clustered. `--` ends the options. An unknown option, a missing value, or a value for a flag is
  * ERR_USAGE with one sentence that names it (and the nearest known option when there is one).
  */
 #ifndef BASE_OPT_H
@@ -28,12 +28,13 @@ struct opt {
     void *target;
     const char *value_name; /* for help, NULL for flags */
     const char *help;
-    int64_t min, max;       /* OPT_INT */
+    int64_t min, max; /* OPT_INT */
 };
 
-/* Parse argv[1..] (argv[0] is the command's name). Operands are collected in order into ret_operands
- * (copies). When stop_at_operand, everything from the first operand on is an operand, options
- * included. *ret_dashdash is the index in ret_operands of the first operand after `--`, or SIZE_MAX. */
+/* Parse argv[1..] (argv[0] is the command's name). Operands are collected in order into
+ * ret_operands (copies). When stop_at_operand, everything from the first operand on is an operand,
+ * options included. *ret_dashdash is the index in ret_operands of the first operand after `--`, or
+ * SIZE_MAX. */
 bool opt_parse(struct strv *ret_operands, size_t *ret_dashdash, const struct opt *table, size_t n,
                char *const *argv, bool stop_at_operand, struct err *err) WARN_UNUSED;
 /* Append the aligned help lines of a table. */

@@ -170,8 +170,8 @@ static bool make_runtime(char **ret, const char *base, const char *name, const c
     return true;
 }
 
-/* A runtime folder that is ours and leaves room for socket names. After su(1) XDG_RUNTIME_DIR often still
- * names the folder of somebody else. */
+/* A runtime folder that is ours and leaves room for socket names. After su(1) XDG_RUNTIME_DIR often
+ * still names the folder of somebody else. */
 static bool is_usable_runtime(const char *dir)
 {
     struct stat st;
@@ -181,8 +181,8 @@ static bool is_usable_runtime(const char *dir)
            st.st_uid == geteuid() && (st.st_mode & 077) == 0;
 }
 
-/* The choice is written down in the state folder: a login and a cron job of one person see different
- * environments, and must still meet at the same sockets. */
+/* The choice is written down in the state folder: a login and a cron job of one person see
+ * different environments, and must still meet at the same sockets. */
 static char *runtime_base(const char *state)
 {
     AUTO_BUF struct buf recorded = BUF_INIT;
@@ -193,7 +193,8 @@ static char *runtime_base(const char *state)
         return xstrdup(recorded.ptr);
     const char *xdg = env_path("XDG_RUNTIME_DIR");
     const char *base = xdg && is_usable_runtime(xdg) ? xdg : "/tmp";
-    /* Without the note this command still works; only one with another environment would not meet it. */
+    /* Without the note this command still works; only one with another environment would not meet
+     * it. */
     (void)!fs_write_atomic(AT_FDCWD, note, base, strlen(base), 0600, &ignored);
     return xstrdup(base);
 }

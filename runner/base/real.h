@@ -10,12 +10,14 @@
 
 #include <stdbool.h>
 
-/* The real path of an absolute path as it is seen below root ("" for this process's own), allocated;
- * links lead within root. NULL: too many links, or a component that cannot be looked at. Blocks. */
+/* The real path of an absolute path as it is seen below root ("" for this process's own),
+ * allocated; links lead within root. NULL: too many links, or a component that cannot be looked at.
+ * Blocks. */
 char *real_path(const char *root, const char *path);
-/* The first executable file of this name in the folders of PATH (separated by colons), as PATH spells
- * it, seen below root as above; allocated. NULL: there is none, or *ret_is_relative: a folder that
- * comes before it is not absolute, so that it depends on where the caller stands. Blocks. */
+/* The first executable file of this name in the folders of PATH (separated by colons), as PATH
+ * spells it, seen below root as above; allocated. NULL: there is none, or *ret_is_relative: a
+ * folder that comes before it is not absolute, so that it depends on where the caller stands.
+ * Blocks. */
 char *real_program(const char *root, const char *path, const char *name, bool *ret_is_relative);
 
 #endif

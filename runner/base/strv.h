@@ -15,7 +15,10 @@ struct strv {
     size_t cap;
 };
 
-#define STRV_INIT {.v = NULL, .n = 0, .cap = 0}
+#define STRV_INIT                   \
+    {                               \
+        .v = NULL, .n = 0, .cap = 0 \
+    }
 #define AUTO_STRV __attribute__((cleanup(strv_release)))
 
 void strv_release(struct strv *s);

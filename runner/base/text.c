@@ -217,7 +217,8 @@ void text_add_brief(struct buf *out, const char *s, int max_columns)
     size_t head = text_fit(line.ptr, line.len, room - room / 3);
     size_t tail = fit_end(line.ptr, line.len, room / 3);
     buf_add(out, line.ptr, head);
-    buf_addf(out, "%s[%zu left out]%s", ellipsis, count_codes(line.ptr + head, tail - head), ellipsis);
+    buf_addf(out, "%s[%zu left out]%s", ellipsis, count_codes(line.ptr + head, tail - head),
+             ellipsis);
     buf_adds(out, line.ptr + tail);
 }
 

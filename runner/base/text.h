@@ -29,8 +29,9 @@ int text_width(const char *s, size_t len);
 size_t text_fit(const char *s, size_t len, int max_columns);
 /* Append s cut to max_columns; when cut, the last column is an ellipsis. */
 void text_add_clipped(struct buf *out, const char *s, int max_columns);
-/* Append a sanitised line so that neither padding nor length hides a part of it: a long run of blanks
- * becomes "…[4000 blanks]…", and what is wider than max_columns loses its middle, not its end
+/* Append a sanitised line so that neither padding nor length hides a part of it: a long run of
+ * blanks becomes "…[4000 blanks]…", and what is wider than max_columns loses its middle, not its
+ * end
  * ("make …[812 left out]… rm -rf x"). Below TEXT_BRIEF_MIN columns it is clipped. */
 enum { TEXT_BRIEF_MIN = 32 };
 void text_add_brief(struct buf *out, const char *s, int max_columns);

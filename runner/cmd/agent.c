@@ -25,10 +25,11 @@ static bool load(struct config **ret, struct paths *paths, struct err *err)
 }
 
 /* How the key of its model gets there: a word for lists, a sentence for people. */
-static bool describe_key(json_t *row, const struct agent *agent, const struct strv *env, const struct config *config,
-                         struct err *err)
+static bool describe_key(json_t *row, const struct agent *agent, const struct strv *env,
+                         const struct config *config, struct err *err)
 {
-    static const char *const words[] = {[KEY_NONE] = "none", [KEY_RELAY] = "relay", [KEY_PASSED] = "passed in"};
+    static const char *const words[] = {
+        [KEY_NONE] = "none", [KEY_RELAY] = "relay", [KEY_PASSED] = "passed in"};
     struct provider all[PROVIDERS_MAX];
     size_t n;
     const char *asked;
@@ -58,7 +59,8 @@ static bool describe_key(json_t *row, const struct agent *agent, const struct st
     return true;
 }
 
-static json_t *row_of(const struct agent *agent, const struct strv *env, const struct config *config)
+static json_t *row_of(const struct agent *agent, const struct strv *env,
+                      const struct config *config)
 {
     struct err err = ERR_INIT;
     AUTO_FREE char *path = agent->program ? agent_program_path(agent, env) : NULL;
@@ -116,7 +118,8 @@ static bool ls(char **argv, struct err *err)
     struct print p;
     size_t i;
     const json_t *row;
-    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 0, err) || !load(&config, &paths, err))
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 0, err) ||
+        !load(&config, &paths, err))
         return false;
     strv_push_all(&env, environ);
     AUTO_JSON json_t *rows = agent_rows(&env, config);
@@ -165,29 +168,34 @@ static bool version_of(struct buf *out, const char *path, struct err *err)
     return true;
 }
 
-static void describe(struct buf *out, const struct agent *agent, const char *path, const char *version, const json_t *row)
+static void describe(struct buf *out, const struct agent *agent, const char *path,
+                     const char *version, const json_t *row)
 {
     bool is_tested = agent->tested && strstr(version, agent->tested);
-    buf_addf(out, "%s: %s, %s\n  program:     %s\n  version:     %s", agent->name, agent->title, "installed", path,
-             version);
+    buf_addf(out, "%s: %s, %s\n  program:     %s\n  version:     %s", agent->name, agent->title,
+             "installed", path, version);
     if (is_tested)
         buf_adds(out, " (tested)");
     else if (agent->tested)
         buf_addf(out,
-                 " (tested was %s: its hooks may differ; try a harmless prompt with --ladder confirm first, or "
+                 " (tested was %s: its hooks may differ; try a harmless prompt with --ladder "
+                 "confirm first, or "
                  "--exec match)",
                  agent->tested);
-    buf_addf(out, "\n  gated:       %s\n  key:         %s\n", agent->gated, jx_str(row, "key_text", ""));
+    buf_addf(out, "\n  gated:       %s\n  key:         %s\n", agent->gated,
+             jx_str(row, "key_text", ""));
     if (agent->gaps)
         buf_addf(out, "  not covered: %s\n", agent->gaps);
 }
 
 /* Have it denied one call, and remember which program it was. */
-static bool pass_canary(const struct agent *agent, const char *program, const struct config *config, struct err *err)
+static bool pass_canary(const struct agent *agent, const char *program, const struct config *config,
+                        struct err *err)
 {
     AUTO_PATHS struct paths paths = {0};
     if (!agent_is_checkable(agent))
-        return err_set(err, ERR_USAGE, "what '%s' says to a model is not known; --canary is for built-in agents",
+        return err_set(err, ERR_USAGE,
+                       "what '%s' says to a model is not known; --canary is for built-in agents",
                        agent->name);
     if (!canary(agent, config, err))
         return err_prefix(err, "the canary of %s", agent->name);
@@ -200,7 +208,9 @@ static bool check(char **argv, struct err *err)
     const struct opt table[] = {
         {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
         {0, "canary", OPT_FLAG, &with_canary, NULL,
-         "have it make a call in a box, against a model of our own, that is denied and must not run", 0, 0},
+         "have it make a call in a box, against a model of our own, that is denied and must not "
+         "run",
+         0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_PATHS struct paths paths = {0};
@@ -209,7 +219,8 @@ static bool check(char **argv, struct err *err)
     AUTO_BUF struct buf version = BUF_INIT, text = BUF_INIT;
     const struct agent *agent;
     struct agent own;
-    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, 1, err) || !load(&config, &paths, err))
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, 1, err) ||
+        !load(&config, &paths, err))
         return false;
     if (!agent_named(&agent, &own, args.operands.v[0], config) || !agent->program)
         return err_set(err, ERR_USAGE,
@@ -233,7 +244,8 @@ static bool check(char **argv, struct err *err)
     }
     describe(&text, agent, path, version.ptr, row);
     if (with_canary)
-        buf_adds(&text, "  canary:      a call was denied, did not run, and the model was told why\n");
+        buf_adds(&text,
+                 "  canary:      a call was denied, did not run, and the model was told why\n");
     return out_buf(&text, err);
 }
 

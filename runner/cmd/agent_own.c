@@ -33,8 +33,8 @@ static bool git_config(const char *file, const char *const *words, bool may_miss
 }
 
 /* Replace the list agent.NAME.WHAT. */
-static bool set_words(const char *file, const char *name, const char *what, const struct strv *words, size_t first,
-                      struct err *err)
+static bool set_words(const char *file, const char *name, const char *what,
+                      const struct strv *words, size_t first, struct err *err)
 {
     AUTO_FREE char *key = xasprintf("agent.%s.%s", name, what);
     const char *const drop[] = {"--unset-all", key, NULL};
@@ -51,7 +51,8 @@ static bool set_words(const char *file, const char *name, const char *what, cons
 static bool check_name(const char *name, struct err *err)
 {
     if (!agent_name_is_valid(name))
-        return err_set(err, ERR_USAGE, "an agent's name is letters, digits, '-' and '_', at most 64");
+        return err_set(err, ERR_USAGE,
+                       "an agent's name is letters, digits, '-' and '_', at most 64");
     if (agent_find(name) || strcmp(name, "default") == 0)
         return err_set(err, ERR_USAGE, "'%s' is built in; choose another name", name);
     return true;
@@ -87,10 +88,12 @@ static bool check_keys(const char *name, const struct key_words *k, struct err *
 {
     struct provider all[PROVIDERS_MAX];
     size_t n;
-    return provider_own(all, &n, name, (const char *const *)k->variables.v, k->variables.n, k->url, k->url_env, k->header, err);
+    return provider_own(all, &n, name, (const char *const *)k->variables.v, k->variables.n, k->url,
+                        k->url_env, k->header, err);
 }
 
-static bool write_own(const struct strv *words, const char *what, const struct key_words *k, struct err *err)
+static bool write_own(const struct strv *words, const char *what, const struct key_words *k,
+                      struct err *err)
 {
     AUTO_PATHS struct paths paths = {0};
     const char *name = words->v[0], *program = words->v[1];
@@ -99,7 +102,8 @@ static bool write_own(const struct strv *words, const char *what, const struct k
     AUTO_FREE char *folder = fs_dirname(paths.user_config);
     const char *const set[] = {key, program, NULL};
     return check_name(name, err) && check_keys(name, k, err) && fs_mkdirs(folder, 0700, err) &&
-           git_config(paths.user_config, set, false, err) && set_words(paths.user_config, name, what, words, 2, err) &&
+           git_config(paths.user_config, set, false, err) &&
+           set_words(paths.user_config, name, what, words, 2, err) &&
            (!has_keys(k) || set_keys(paths.user_config, name, k, err));
 }
 
@@ -108,18 +112,30 @@ static bool add(char **argv, struct err *err)
     bool interactive = false, resume = false;
     struct key_words k = {.variables = STRV_INIT};
     const struct opt table[] = {
-        {'i', "interactive", OPT_FLAG, &interactive, NULL, "these are the words for its own terminal (run -i)", 0, 0},
+        {'i', "interactive", OPT_FLAG, &interactive, NULL,
+         "these are the words for its own terminal (run -i)", 0, 0},
         {0, "resume", OPT_FLAG, &resume, NULL, "these are the words to go on where it was", 0, 0},
-        {0, "key", OPT_LIST, &k.variables, "VARIABLE", "holds the key of its model, which stays outside of its box (may repeat)", 0, 0},
-        {0, "key-url", OPT_STRING, &k.url, "URL", "where requests with that key go, where this is not known by the variable", 0, 0},
-        {0, "key-url-env", OPT_STRING, &k.url_env, "VARIABLE", "by which the agent is told to send them elsewhere", 0, 0},
-        {0, "key-header", OPT_STRING, &k.header, "HEADER", "in which it travels: 'x-api-key', or 'authorization: Bearer'", 0, 0},
+        {0, "key", OPT_LIST, &k.variables, "VARIABLE",
+         "holds the key of its model, which stays outside of its box (may repeat)", 0, 0},
+        {0, "key-url", OPT_STRING, &k.url, "URL",
+         "where requests with that key go, where this is not known by the variable", 0, 0},
+        {0, "key-url-env", OPT_STRING, &k.url_env, "VARIABLE",
+         "by which the agent is told to send them elsewhere", 0, 0},
+        {0, "key-header", OPT_STRING, &k.header, "HEADER",
+         "in which it travels: 'x-api-key', or 'authorization: Bearer'", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     bool ok = cmd_parse(&args, argv, table, ARRAY_LEN(table), err);
     if (ok && (args.dashdash != 1 || args.operands.n < 2 || (interactive && resume)))
-        ok = cmd_usage(argv[0], "a name is needed, and behind -- a program with its words ({task} in one is the task)", err);
-    ok = ok && write_own(&args.operands, interactive ? "interactive" : resume ? "resume" : "run", &k, err);
+        ok = cmd_usage(
+            argv[0],
+            "a name is needed, and behind -- a program with its words ({task} in one is the task)",
+            err);
+    ok = ok && write_own(&args.operands,
+                         interactive ? "interactive"
+                         : resume    ? "resume"
+                                     : "run",
+                         &k, err);
     strv_release(&k.variables);
     return ok;
 }

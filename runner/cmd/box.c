@@ -124,7 +124,8 @@ static bool add_named(struct box_spec *spec, const struct box_options *o,
     return profile_cover(spec, &mask, home, spec->cwd, err);
 }
 
-/* Where Headgate's state and sockets are: whoever reaches them decides calls. Below what is shown they are covered. */
+/* Where Headgate's state and sockets are: whoever reaches them decides calls. Below what is shown
+ * they are covered. */
 static bool hide_own(struct box_spec *spec, struct err *err)
 {
     AUTO_STRV struct strv hidden = STRV_INIT;
@@ -132,7 +133,8 @@ static bool hide_own(struct box_spec *spec, struct err *err)
     for (size_t i = 0; i < hidden.n; i++) {
         for (size_t j = 0; j < spec->n_binds; j++)
             if (fs_is_at_or_below(spec->binds[j].host, hidden.v[i]))
-                return err_set(err, ERR_USAGE, "%s cannot be shown in a box: Headgate keeps its state there",
+                return err_set(err, ERR_USAGE,
+                               "%s cannot be shown in a box: Headgate keeps its state there",
                                spec->binds[j].host);
         strv_push(&spec->masks, hidden.v[i]);
     }
@@ -154,7 +156,8 @@ struct request {
     const struct config *config;
     const struct strv *net; /* listed hosts, of both */
     const struct strv *command;
-    struct strv writable, known; /* out: folders of the host; what this host obeys in them already */
+    struct strv writable,
+        known; /* out: folders of the host; what this host obeys in them already */
 };
 
 static void request_release(struct request *r)
@@ -194,8 +197,7 @@ static bool describe(struct box_spec *spec, void *arg, struct err *err)
     if (!profile_apply(spec, &env, person_home, NULL, err) ||
         !add_configured(spec, config, &env, person_home, err) ||
         !show_work(spec, o, person_home, err) ||
-        !add_named(spec, o, config, &env, person_home, err) ||
-        !hide_own(spec, err))
+        !add_named(spec, o, config, &env, person_home, err) || !hide_own(spec, err))
         return false;
     box_note_unwritable(spec, &account);
     box_note_linked(spec);
@@ -240,8 +242,8 @@ static void hint_at(struct err *failure, const char *name)
     AUTO_FREE char *folder = real ? fs_dirname(real) : NULL;
     if (folder && !box_is_system_path(real))
         err_set(failure, ERR_NOT_FOUND,
-                "the program %s is at %s on this host, which the box does not show; add --ro %s", name,
-                real, folder);
+                "the program %s is at %s on this host, which the box does not show; add --ro %s",
+                name, real, folder);
 }
 
 static int status_of(struct box_end *end, const char *name)
@@ -293,9 +295,12 @@ static bool run(int *ret_status, const struct box_options *o, const struct strv 
 
 static bool box(int *ret_status, char **argv, struct err *err)
 {
-    __attribute__((cleanup(options_release))) struct box_options o = {
-        .net = STRV_INIT, .services = STRV_INIT, .ro = STRV_INIT, .rw = STRV_INIT,
-        .mask = STRV_INIT, .env = STRV_INIT};
+    __attribute__((cleanup(options_release))) struct box_options o = {.net = STRV_INIT,
+                                                                      .services = STRV_INIT,
+                                                                      .ro = STRV_INIT,
+                                                                      .rw = STRV_INIT,
+                                                                      .mask = STRV_INIT,
+                                                                      .env = STRV_INIT};
     const struct opt table[] = {
         {0, "net", OPT_LIST, &o.net, "HOST[:PORT]",
          "let the command reach a host through a proxy (443 and 80)", 0, 0},

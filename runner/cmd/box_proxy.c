@@ -14,8 +14,8 @@ struct box_proxy {
     uint16_t port;
 };
 
-/* libuv adds what a callback began to watch to its descriptor in its next turn only. So each step has
- * two turns, and while connections are open there is another step soon. */
+/* libuv adds what a callback began to watch to its descriptor in its next turn only. So each step
+ * has two turns, and while connections are open there is another step soon. */
 enum { TURN_MS = 10 };
 
 /* Told as the command's own, so that rules for one kind of agent do not come in. */

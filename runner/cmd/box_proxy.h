@@ -1,6 +1,6 @@
 /*
- * box_proxy: the way out of a box of `headgate box`: the egress proxy with a fixed list of hosts, run
- * from a poll(2) loop. There is nobody to ask, so what is not listed is denied.
+ * box_proxy: the way out of a box of `headgate box`: the egress proxy with a fixed list of hosts,
+ * run from a poll(2) loop. There is nobody to ask, so what is not listed is denied.
  */
 #ifndef CMD_BOX_PROXY_H
 #define CMD_BOX_PROXY_H
@@ -12,7 +12,8 @@
 
 struct box_proxy;
 
-/* hosts: patterns of gate/host.h; port: where it listens inside. ERR_USAGE names a wrong pattern. */
+/* hosts: patterns of gate/host.h; port: where it listens inside. ERR_USAGE names a wrong pattern.
+ */
 bool box_proxy_new(struct box_proxy **ret, const struct strv *hosts, uint16_t port,
                    struct err *err) WARN_UNUSED;
 void box_proxy_free(struct box_proxy *p); /* NULL is fine */

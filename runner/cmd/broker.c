@@ -1,11 +1,12 @@
 /*
- * headgate-broker: carries out one call of source `broker` for the server, which tells it on standard
- * input what to do (runner/attempt/carry.h), and ends.
+ * headgate-broker: carries out one call of source `broker` for the server, which tells it on
+ * standard input what to do (runner/attempt/carry.h), and ends.
  *
  * It is started with the environment of the person who started the run, looks up the one credential
- * and how the host is reached, and runs the command in a box that has these, a way to that one host,
- * a repository of Headgate's own, and nothing else. Its streams and exit code are the command's; 125
- * with a sentence on standard error when there was no command. It dies with the server.
+ * and how the host is reached, and runs the command in a box that has these, a way to that one
+ * host, a repository of Headgate's own, and nothing else. Its streams and exit code are the
+ * command's; 125 with a sentence on standard error when there was no command. It dies with the
+ * server.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -41,11 +42,18 @@ static bool look_up(struct broker_job *job, struct err *err)
 static void set_environment(struct box_spec *spec, const struct broker_job *job)
 {
     static const char *const fixed[][2] = {
-        {"GIT_CONFIG_NOSYSTEM", "1"}, {"GIT_CONFIG_GLOBAL", "/dev/null"}, {"GIT_TERMINAL_PROMPT", "0"},
-        {"GIT_ASKPASS", "true"},      {"GIT_EDITOR", "true"},             {"NO_COLOR", "1"},
-        {"LC_ALL", "C.UTF-8"},        {"NO_PROXY", ""},                   {"no_proxy", ""},
+        {"GIT_CONFIG_NOSYSTEM", "1"},
+        {"GIT_CONFIG_GLOBAL", "/dev/null"},
+        {"GIT_TERMINAL_PROMPT", "0"},
+        {"GIT_ASKPASS", "true"},
+        {"GIT_EDITOR", "true"},
+        {"NO_COLOR", "1"},
+        {"LC_ALL", "C.UTF-8"},
+        {"NO_PROXY", ""},
+        {"no_proxy", ""},
     };
-    static const char *const code[] = {"NODE_OPTIONS", "PERL5LIB", "PYTHONPATH", "RUBYOPT", "RUBYLIB"};
+    static const char *const code[] = {"NODE_OPTIONS", "PERL5LIB", "PYTHONPATH", "RUBYOPT",
+                                       "RUBYLIB"};
     for (size_t i = 0; i < ARRAY_LEN(code); i++)
         strv_env_set(&spec->env, code[i], NULL);
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
@@ -61,7 +69,8 @@ static bool show(struct box_spec *spec, const struct broker_job *job, struct err
         return false;
     box_spec_bind(spec, hook, BROKER_INSIDE_HOOK, 0);
     box_spec_bind(spec, job->scratch, BROKER_INSIDE, 0);
-    box_spec_bind(spec, job->repo, BROKER_INSIDE_REPO, job->act.kind == BROKER_FETCH ? BOX_BIND_WRITE : 0);
+    box_spec_bind(spec, job->repo, BROKER_INSIDE_REPO,
+                  job->act.kind == BROKER_FETCH ? BOX_BIND_WRITE : 0);
     for (size_t i = 0; i < job->objects.n; i++)
         box_spec_bind(spec, job->objects.v[i], job->objects.v[i], 0);
     for (size_t i = 0; i < job->show.n; i++)
@@ -112,7 +121,8 @@ static bool run(int *ret_status, struct broker_job *job, struct err *err)
     return true;
 }
 
-/* The server that waits for this is the parent; when it is gone, nobody could tell what came of it. */
+/* The server that waits for this is the parent; when it is gone, nobody could tell what came of it.
+ */
 static bool die_with_server(const json_t *message, struct err *err)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != (pid_t)jx_int(message, "parent", 0))

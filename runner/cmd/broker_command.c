@@ -12,17 +12,18 @@ static void add_setting(struct strv *argv, const char *setting)
 static void add_git(struct strv *argv, const struct broker_job *job)
 {
     static const char *const settings[] = {
-        "core.hooksPath=/dev/null", "core.fsmonitor=false",        "gc.auto=0",
-        "maintenance.auto=false",   "protocol.allow=never",        "protocol.ssh.allow=always",
+        "core.hooksPath=/dev/null",    "core.fsmonitor=false",       "gc.auto=0",
+        "maintenance.auto=false",      "protocol.allow=never",       "protocol.ssh.allow=always",
         "protocol.https.allow=always", "protocol.http.allow=always", "http.followRedirects=false",
-        "push.gpgSign=false",       "push.followTags=false",       "push.recurseSubmodules=no",
-        "fetch.recurseSubmodules=no", "credential.helper=",
+        "push.gpgSign=false",          "push.followTags=false",      "push.recurseSubmodules=no",
+        "fetch.recurseSubmodules=no",  "credential.helper=",
     };
     strv_push(argv, "git");
     for (size_t i = 0; i < ARRAY_LEN(settings); i++)
         add_setting(argv, settings[i]);
     if (strv_env_get(&job->env, "HEADGATE_CREDENTIAL"))
-        add_setting(argv, "credential.helper=!f() { test \"$1\" = get && printf %s \"$HEADGATE_CREDENTIAL\"; }; f");
+        add_setting(argv, "credential.helper=!f() { test \"$1\" = get && printf %s "
+                          "\"$HEADGATE_CREDENTIAL\"; }; f");
     strv_push(argv, "--git-dir=" BROKER_INSIDE_REPO);
 }
 
@@ -33,7 +34,8 @@ static void add_sources(struct strv *argv, const struct broker_act *act)
         const char *spec = act->operands.v[i] + (act->operands.v[i][0] == '+');
         AUTO_FREE char *src = xstrndup(spec, strcspn(spec, ":"));
         const char *name = strncmp(src, "refs/", 5) == 0 ? src + 5 : src;
-        bool is_request = strncmp(name, "pull/", 5) == 0 || strncmp(name, "merge-requests/", 15) == 0;
+        bool is_request =
+            strncmp(name, "pull/", 5) == 0 || strncmp(name, "merge-requests/", 15) == 0;
         bool is_usual = strncmp(name, "heads/", 6) == 0 || strncmp(name, "tags/", 5) == 0;
         if (broker_is_branch(name) && (is_request || (name != src && !is_usual)))
             strv_pushf(argv, "+refs/%s:refs/%s", name, name);
@@ -42,8 +44,13 @@ static void add_sources(struct strv *argv, const struct broker_act *act)
 
 static void add_fetch(struct strv *argv, const struct broker_job *job, const char *url)
 {
-    static const char *const words[] = {"fetch", "--no-write-fetch-head", "--no-auto-maintenance", "--prune",
-                                        "--no-tags", "--quiet", "--"};
+    static const char *const words[] = {"fetch",
+                                        "--no-write-fetch-head",
+                                        "--no-auto-maintenance",
+                                        "--prune",
+                                        "--no-tags",
+                                        "--quiet",
+                                        "--"};
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
         strv_push(argv, words[i]);
     strv_push(argv, url);

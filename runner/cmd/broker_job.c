@@ -40,7 +40,8 @@ static bool read_args(struct broker_job *job, struct err *err)
 
 bool broker_job_read(struct broker_job *ret, const char *text, size_t len, struct err *err)
 {
-    struct broker_job job = {.objects = STRV_INIT, .hosts = STRV_INIT, .env = STRV_INIT, .show = STRV_INIT};
+    struct broker_job job = {
+        .objects = STRV_INIT, .hosts = STRV_INIT, .env = STRV_INIT, .show = STRV_INIT};
     if (!jx_parse(&job.message, text, len, err))
         return false;
     job.common_dir = jx_str(job.message, "common_dir", "");
@@ -55,7 +56,8 @@ bool broker_job_read(struct broker_job *ret, const char *text, size_t len, struc
     bool is_whole = job.common_dir[0] == '/' && job.repo[0] == '/' && job.scratch[0] == '/' &&
                     job.keys[0] == '/' && job.uid != 0;
     bool ok = is_whole ? read_args(&job, err)
-                       : err_set(err, ERR_FORMAT, "headgate-broker is started by Headgate's server alone");
+                       : err_set(err, ERR_FORMAT,
+                                 "headgate-broker is started by Headgate's server alone");
     if (!ok) {
         broker_job_release(&job);
         return false;
@@ -93,7 +95,8 @@ char *broker_job_ask(const char *const *args, const char *input)
 char *broker_job_git(const struct broker_job *job, const char *const *args, const char *input)
 {
     AUTO_FREE char *git_dir = xasprintf("--git-dir=%s", job->common_dir);
-    const char *all[16] = {"git", git_dir, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"};
+    const char *all[16] = {
+        "git", git_dir, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"};
     size_t n = 6;
     for (size_t i = 0; args[i] && n + 1 < ARRAY_LEN(all); i++)
         all[n++] = args[i];
@@ -111,10 +114,12 @@ bool broker_job_reach(struct broker_job *job, const char *host, uint16_t port, s
     strv_pushf(&job->hosts, is_v6 ? "[%s]:%u" : "%s:%u", host, port);
     for (const struct addrinfo *a = found; a; a = a->ai_next) {
         char text[INET6_ADDRSTRLEN];
-        if (getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST) != 0 ||
+        if (getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST) !=
+                0 ||
             strchr(text, '%'))
             continue;
-        AUTO_FREE char *pattern = xasprintf(a->ai_family == AF_INET6 ? "[%s]:%u" : "%s:%u", text, port);
+        AUTO_FREE char *pattern =
+            xasprintf(a->ai_family == AF_INET6 ? "[%s]:%u" : "%s:%u", text, port);
         if (!strv_has(&job->hosts, pattern))
             strv_push(&job->hosts, pattern);
     }
@@ -122,7 +127,8 @@ bool broker_job_reach(struct broker_job *job, const char *host, uint16_t port, s
     return true;
 }
 
-bool broker_job_write(const struct broker_job *job, const char *name, const char *text, struct err *err)
+bool broker_job_write(const struct broker_job *job, const char *name, const char *text,
+                      struct err *err)
 {
     AUTO_FREE char *path = fs_join(job->scratch, name);
     return fs_write_plain(AT_FDCWD, path, text, strlen(text), 0644, err);

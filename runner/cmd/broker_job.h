@@ -1,4 +1,5 @@
-/* broker_job: what headgate-broker is told on its standard input, and what it finds out for itself. */
+/* broker_job: what headgate-broker is told on its standard input, and what it finds out for itself.
+ */
 #ifndef CMD_BROKER_JOB_H
 #define CMD_BROKER_JOB_H
 
@@ -29,16 +30,18 @@ struct broker_job {
 };
 
 /* Read and check. ERR_FORMAT: not from the server of this version. */
-bool broker_job_read(struct broker_job *ret, const char *text, size_t len, struct err *err) WARN_UNUSED;
+bool broker_job_read(struct broker_job *ret, const char *text, size_t len,
+                     struct err *err) WARN_UNUSED;
 void broker_job_release(struct broker_job *job);
-/* Run a program of the person's on this host, with the person's environment and nothing to ask on; its
- * output without the last newline, allocated. NULL: it failed. args end with NULL. */
+/* Run a program of the person's on this host, with the person's environment and nothing to ask on;
+ * its output without the last newline, allocated. NULL: it failed. args end with NULL. */
 char *broker_job_ask(const char *const *args, const char *input);
 /* The same, in the person's repository: `git --git-dir=... ARGS`. */
 char *broker_job_git(const struct broker_job *job, const char *const *args, const char *input);
 /* List a host with a port: its name and, since it is the person's own remote, whatever addresses it
  * has, private ones too. */
-bool broker_job_reach(struct broker_job *job, const char *host, uint16_t port, struct err *err) WARN_UNUSED;
+bool broker_job_reach(struct broker_job *job, const char *host, uint16_t port,
+                      struct err *err) WARN_UNUSED;
 /* Write a file into the scratch folder that the box reads. */
 bool broker_job_write(const struct broker_job *job, const char *name, const char *text,
                       struct err *err) WARN_UNUSED;

@@ -44,7 +44,8 @@ static char *whole_address(const struct broker_job *job)
 static bool take_authority(struct broker_job *job, struct err *err)
 {
     AUTO_FREE char *address = broker_url_text(&job->url);
-    const char *const args[] = {"config", "--type=path", "--get-urlmatch", "http.sslCAInfo", address, NULL};
+    const char *const args[] = {"config",         "--type=path", "--get-urlmatch",
+                                "http.sslCAInfo", address,       NULL};
     AUTO_FREE char *configured = broker_job_git(job, args, NULL);
     const char *file = configured && configured[0] ? configured : getenv("GIT_SSL_CAINFO");
     AUTO_BUF struct buf text = BUF_INIT;
@@ -60,8 +61,8 @@ static bool take_authority(struct broker_job *job, struct err *err)
     return true;
 }
 
-/* Without a credential it is tried all the same: much can be read without one, and the server's answer
- * says the rest. */
+/* Without a credential it is tried all the same: much can be read without one, and the server's
+ * answer says the rest. */
 bool broker_secret_git(struct broker_job *job, struct err *err)
 {
     AUTO_BUF struct buf question = BUF_INIT;
@@ -94,7 +95,8 @@ static char *token_of_env(const char *const *names)
 
 static bool no_token(const struct broker_job *job, struct err *err)
 {
-    return err_set(err, ERR_FAILED, "%s has no login for %s; log in outside of the box: %s auth login --hostname %s",
+    return err_set(err, ERR_FAILED,
+                   "%s has no login for %s; log in outside of the box: %s auth login --hostname %s",
                    job->act.program, job->url.host, job->act.program, job->url.host);
 }
 
@@ -134,7 +136,8 @@ static bool secret_gitlab(struct broker_job *job, const char *host, struct err *
 bool broker_secret_api(struct broker_job *job, struct err *err)
 {
     bool has_port = job->url.scheme == BROKER_HTTPS && job->url.port != 443;
-    AUTO_FREE char *host = has_port ? xasprintf("%s:%u", job->url.host, job->url.port) : xstrdup(job->url.host);
+    AUTO_FREE char *host =
+        has_port ? xasprintf("%s:%u", job->url.host, job->url.port) : xstrdup(job->url.host);
     if (!take_authority(job, err) ||
         !broker_job_reach(job, job->url.host, has_port ? job->url.port : 443, err))
         return false;

@@ -1,5 +1,6 @@
-/* What the person's ssh would use for a host, as its own configuration says (ssh -G), for a box that has
- * none of it: a configuration of a few lines, the known hosts, the keys and the agent's socket. */
+/* What the person's ssh would use for a host, as its own configuration says (ssh -G), for a box
+ * that has none of it: a configuration of a few lines, the known hosts, the keys and the agent's
+ * socket. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +34,8 @@ static bool is_none(const char *value)
     return !value || !value[0] || strcmp(value, "none") == 0;
 }
 
-/* The person's core.sshCommand, such as `ssh -F FILE` or `ssh -i KEY`: read as words, and only to ask ssh
- * what they mean. */
+/* The person's core.sshCommand, such as `ssh -F FILE` or `ssh -i KEY`: read as words, and only to
+ * ask ssh what they mean. */
 static bool person_command(struct strv *words, const struct broker_job *job, struct err *err)
 {
     const char *const args[] = {"config", "--get", "core.sshCommand", NULL};
@@ -47,8 +48,9 @@ static bool person_command(struct strv *words, const struct broker_job *job, str
     const char *slash = words->n ? strrchr(words->v[0], '/') : NULL;
     if (words->n == 0 || strpbrk(text, "\"'\\$`;&|<>(){}*?\n") ||
         strcmp(slash ? slash + 1 : words->v[0], "ssh") != 0)
-        return err_set(err, ERR_REFUSED,
-                       "your core.sshCommand is more than ssh with plain options, so this is yours to do");
+        return err_set(
+            err, ERR_REFUSED,
+            "your core.sshCommand is more than ssh with plain options, so this is yours to do");
     return true;
 }
 
@@ -65,11 +67,13 @@ static bool look_up(struct ssh *s, struct err *err)
     strv_pushf(&argv, "%s%s%s", url->user ? url->user : "", url->user ? "@" : "", url->host);
     AUTO_FREE char *said = broker_job_ask((const char *const *)strv_array(&argv), NULL);
     if (!said)
-        return err_set(err, ERR_FAILED, "ssh cannot tell how %s is reached (ssh -G %s)", url->host, url->host);
+        return err_set(err, ERR_FAILED, "ssh cannot tell how %s is reached (ssh -G %s)", url->host,
+                       url->host);
     strv_split(&s->lines, said, '\n', false);
     if (!is_none(value_of(s, "proxyjump")) || !is_none(value_of(s, "proxycommand")))
         return err_set(err, ERR_REFUSED,
-                       "%s is reached through another host (ProxyJump, ProxyCommand), which is a person's to do",
+                       "%s is reached through another host (ProxyJump, ProxyCommand), which is a "
+                       "person's to do",
                        url->host);
     return true;
 }
@@ -94,7 +98,8 @@ static void add_known(struct ssh *s, struct buf *known, const char *key)
     }
 }
 
-/* Where the box is another account, it gets a copy that is gone with the job; else the file itself. */
+/* Where the box is another account, it gets a copy that is gone with the job; else the file itself.
+ */
 static bool add_key(struct ssh *s, const char *file, struct err *err)
 {
     AUTO_FREE char *path = person_path(file);
@@ -149,12 +154,13 @@ static bool write_config(struct ssh *s, struct err *err)
     AUTO_BUF struct buf known = BUF_INIT;
     const char *user = value_of(s, "user"), *alias = value_of(s, "hostkeyalias");
     const char *only = value_of(s, "identitiesonly");
-    buf_addf(&s->config,
-             "HostName %s\nPort %s\nUserKnownHostsFile " BROKER_INSIDE "/known_hosts\n"
-             "GlobalKnownHostsFile none\nStrictHostKeyChecking yes\nBatchMode yes\nForwardAgent no\n"
-             "PermitLocalCommand no\nClearAllForwardings yes\nUpdateHostKeys no\nIdentitiesOnly %s\n"
-             "ProxyCommand " BROKER_INSIDE_HOOK " --connect %%h:%%p\n",
-             value_of(s, "hostname"), value_of(s, "port"), only ? only : "no");
+    buf_addf(
+        &s->config,
+        "HostName %s\nPort %s\nUserKnownHostsFile " BROKER_INSIDE "/known_hosts\n"
+        "GlobalKnownHostsFile none\nStrictHostKeyChecking yes\nBatchMode yes\nForwardAgent no\n"
+        "PermitLocalCommand no\nClearAllForwardings yes\nUpdateHostKeys no\nIdentitiesOnly %s\n"
+        "ProxyCommand " BROKER_INSIDE_HOOK " --connect %%h:%%p\n",
+        value_of(s, "hostname"), value_of(s, "port"), only ? only : "no");
     if (user)
         buf_addf(&s->config, "User %s\n", user);
     if (!is_none(alias))

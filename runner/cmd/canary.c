@@ -30,17 +30,20 @@ struct nest {
 };
 
 /* A program of the nest to its end. ret may be NULL. */
-static bool run(struct buf *ret, const struct nest *n, const char *cwd, const char *const *words, struct err *err)
+static bool run(struct buf *ret, const struct nest *n, const char *cwd, const char *const *words,
+                struct err *err)
 {
     AUTO_STRV struct strv argv = STRV_INIT;
     AUTO_PROC_RESULT struct proc_result result = PROC_RESULT_INIT;
     for (size_t i = 0; words[i]; i++)
         strv_push(&argv, words[i]);
-    const struct proc_cmd cmd = {.argv = &argv, .env = &n->env, .cwd = cwd, .timeout_ms = COMMAND_TIMEOUT_MS};
+    const struct proc_cmd cmd = {
+        .argv = &argv, .env = &n->env, .cwd = cwd, .timeout_ms = COMMAND_TIMEOUT_MS};
     if (!proc_run(&result, &cmd, err))
         return false;
     if (result.status != 0)
-        return err_set(err, ERR_FAILED, "%s %s: %s", words[0], words[1], result.errout.len ? result.errout.ptr : "failed");
+        return err_set(err, ERR_FAILED, "%s %s: %s", words[0], words[1],
+                       result.errout.len ? result.errout.ptr : "failed");
     if (ret)
         buf_add(ret, result.out.ptr, result.out.len);
     return true;
@@ -93,21 +96,36 @@ static void make_environment(struct nest *n)
     strv_env_set(&n->env, "XDG_CONFIG_HOME", config);
 }
 
-static bool make_config(const struct nest *n, const struct agent *agent, const struct config *config, struct err *err)
+static bool make_config(const struct nest *n, const struct agent *agent,
+                        const struct config *config, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT;
     AUTO_FREE char *folder = fs_join(n->folder, "config/headgate");
     AUTO_FREE char *file = fs_join(folder, "config");
     canary_config(&text, agent, config);
-    return fs_mkdirs(folder, 0700, err) && fs_write_plain(AT_FDCWD, file, text.ptr, text.len, 0600, err);
+    return fs_mkdirs(folder, 0700, err) &&
+           fs_write_plain(AT_FDCWD, file, text.ptr, text.len, 0600, err);
 }
 
 static bool make_repository(const struct nest *n, struct err *err)
 {
     AUTO_FREE char *repo = fs_join(n->folder, "repo");
     const char *const init[] = {"git", "init", "-q", repo, NULL};
-    const char *const commit[] = {"git", "-c", "user.name=Headgate", "-c", "user.email=headgate@localhost", "-C", repo,
-                                  "commit", "-q", "--no-verify", "--no-gpg-sign", "--allow-empty", "-m", "canary", NULL};
+    const char *const commit[] = {"git",
+                                  "-c",
+                                  "user.name=Headgate",
+                                  "-c",
+                                  "user.email=headgate@localhost",
+                                  "-C",
+                                  repo,
+                                  "commit",
+                                  "-q",
+                                  "--no-verify",
+                                  "--no-gpg-sign",
+                                  "--allow-empty",
+                                  "-m",
+                                  "canary",
+                                  NULL};
     return run(NULL, n, n->folder, init, err) && run(NULL, n, n->folder, commit, err);
 }
 
@@ -115,8 +133,9 @@ static bool start(struct nest *n, const char *self, const char *agent, struct er
 {
     AUTO_JSON json_t *created = NULL;
     AUTO_FREE char *port = xasprintf("%d", n->model.port);
-    const char *const words[] = {self, "run", "--json", "--detach", "--no-canary", "--agent", agent, "--service", port,
-                                    "--ladder", "confirm", "Say hello", NULL};
+    const char *const words[] = {self,      "run",       "--json",    "--detach", "--no-canary",
+                                 "--agent", agent,       "--service", port,       "--ladder",
+                                 "confirm", "Say hello", NULL};
     if (!ask(&created, n, words, err))
         return false;
     n->attempt = xstrdup(jx_str(json_array_get(jx_arr(created, "attempts"), 0), "id", ""));
@@ -175,7 +194,8 @@ static bool hear(const struct nest *n, struct err *err)
     char news = 0;
     if (poll(&fd, 1, CALL_TIMEOUT_MS) != 1 || read(fd.fd, &news, 1) != 1)
         return err_set(err, ERR_FAILED, "it did not go on after its call was denied");
-    return news == 'D' || err_set(err, ERR_FAILED, "the words of the denial did not reach the model");
+    return news == 'D' ||
+           err_set(err, ERR_FAILED, "the words of the denial did not reach the model");
 }
 
 /* Nothing of the call is in what it leaves. */
@@ -195,7 +215,8 @@ static void clear(struct nest *n, const char *self)
     struct err ignored = ERR_INIT;
     const char *const all[] = {self, "stop", "--all", NULL};
     const char *const serve[] = {self, "serve", "--stop", NULL};
-    bool ok = !n->folder || (run(NULL, n, n->folder, all, &ignored) && run(NULL, n, n->folder, serve, &ignored));
+    bool ok = !n->folder ||
+              (run(NULL, n, n->folder, all, &ignored) && run(NULL, n, n->folder, serve, &ignored));
     stub_model_stop(&n->model);
     ok = ok && (!n->folder || fs_remove_tree(AT_FDCWD, n->folder, &ignored));
     (void)ok; /* what is left is in the folder for temporary files */
@@ -216,7 +237,8 @@ bool canary(const struct agent *agent, const struct config *config, struct err *
     bool ok = make_folder(&n, err) && stub_model_start(&n.model, n.command, n.reason, err);
     if (ok)
         make_environment(&n);
-    ok = ok && make_config(&n, agent, config, err) && make_repository(&n, err) && start(&n, self, agent->name, err) && deny(&n, self, err) && hear(&n, err) &&
+    ok = ok && make_config(&n, agent, config, err) && make_repository(&n, err) &&
+         start(&n, self, agent->name, err) && deny(&n, self, err) && hear(&n, err) &&
          stop_and_look(&n, self, err);
     clear(&n, self);
     return ok;
@@ -240,23 +262,28 @@ static int lock_checked(const struct paths *paths, const struct agent *agent, st
     return steal_fd(&fd);
 }
 
-bool canary_once(const struct agent *agent, const struct paths *paths, const struct config *config, struct err *err)
+bool canary_once(const struct agent *agent, const struct paths *paths, const struct config *config,
+                 struct err *err)
 {
     AUTO_STRV struct strv env = STRV_INIT;
     strv_push_all(&env, environ);
     AUTO_FREE char *program = agent_program_path(agent, &env);
-    if (!program || !agent_is_checkable(agent) || agent_checked(paths->state, agent, program, config))
+    if (!program || !agent_is_checkable(agent) ||
+        agent_checked(paths->state, agent, program, config))
         return true;
     AUTO_FD int lock = lock_checked(paths, agent, err);
     if (lock < 0)
         return false;
     if (agent_checked_content(paths->state, agent, program, config))
         return true;
-    fprintf(stderr, "headgate: the canary of %s, once for this program and these settings: a call that is denied must not run\n",
+    fprintf(stderr,
+            "headgate: the canary of %s, once for this program and these settings: a call that is "
+            "denied must not run\n",
             agent->name);
     if (!canary(agent, config, err))
         return err_prefix(err,
-                          "nothing was started: the canary of %s ('headgate agent check --canary %s' tries again, "
+                          "nothing was started: the canary of %s ('headgate agent check --canary "
+                          "%s' tries again, "
                           "--no-canary starts it all the same)",
                           agent->name, agent->name);
     return agent_checked_write(paths->state, agent, program, config, err);

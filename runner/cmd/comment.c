@@ -60,8 +60,8 @@ static bool find_commit(struct place *p, const struct wt_repo *repo, const json_
         if (!wt_has_path(&is_there, repo->common_dir, commits[i], p->path, err))
             return false;
     }
-    return is_there || err_set(err, ERR_NOT_FOUND, "%s has no file %s",
-                               jx_str(attempt, "id", "?"), shown);
+    return is_there ||
+           err_set(err, ERR_NOT_FOUND, "%s has no file %s", jx_str(attempt, "id", "?"), shown);
 }
 
 static bool quote_line(struct place *p, const json_t *attempt, struct err *err)
@@ -179,9 +179,10 @@ bool comment_send(struct client *c, const char *id, bool interactive, struct err
     if (!client_call(&result, c, "comment.send", request, err))
         return false;
     const char *how = jx_str(result, "how", "");
-    const char *then = strcmp(how, "resumed") == 0  ? ", which goes on"
-                       : strcmp(how, "queued") == 0 ? ", whose next turn they are when the present one has ended"
-                                                    : "";
+    const char *then = strcmp(how, "resumed") == 0 ? ", which goes on"
+                       : strcmp(how, "queued") == 0
+                           ? ", whose next turn they are when the present one has ended"
+                           : "";
     print_count(&text, jx_int(result, "sent", 0), "comment", "comments");
     buf_addf(&text, " sent to %s%s\n", id, then);
     return out_buf(&text, err);

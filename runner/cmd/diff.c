@@ -55,8 +55,8 @@ static bool print_json(const json_t *attempts, const struct strv *paths, struct 
     return out_json(rows, err);
 }
 
-/* What could run on this host next, where a person looks: before the patch on a terminal, else beside
- * it, since the patch may be applied. */
+/* What could run on this host next, where a person looks: before the patch on a terminal, else
+ * beside it, since the patch may be applied. */
 static void add_warning(struct buf *out, const struct print *p, const json_t *attempt)
 {
     size_t n = json_array_size(jx_arr(attempt, "review"));
@@ -67,7 +67,9 @@ static void add_warning(struct buf *out, const struct print *p, const json_t *at
         print_review(out, p, attempt);
         buf_addch(out, '\n');
     } else {
-        fprintf(stderr, "headgate: note: %s has %zu change%s that could run on this host next; see 'headgate review %s'\n",
+        fprintf(stderr,
+                "headgate: note: %s has %zu change%s that could run on this host next; see "
+                "'headgate review %s'\n",
                 id, n, n == 1 ? "" : "s", id);
     }
 }

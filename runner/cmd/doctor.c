@@ -15,8 +15,9 @@
 #include "worktree/worktree.h"
 
 /* Each layer tried in real boxes, as the account that boxes of this Headgate have. */
-static bool prove_layers(json_t **ret, struct layer_report *ret_report, struct layer_status *ret_exec,
-                         const struct config *config, struct err *err)
+static bool prove_layers(json_t **ret, struct layer_report *ret_report,
+                         struct layer_status *ret_exec, const struct config *config,
+                         struct err *err)
 {
     struct account account;
     AUTO_FREE char *launcher = paths_program("headgate-box", err);
@@ -45,9 +46,10 @@ static json_t *list_engines(const struct paths *paths, const struct config *conf
         jx_set_str(one, "name", wt_engine_name((enum wt_engine)i));
         jx_set_bool(one, "works", works);
         jx_set_bool(one, "taken", is_taken);
-        jx_set_str(one, "why", !works                  ? why
-                               : is_taken && is_named ? "worktree.engine of the configuration"
-                                                      : "");
+        jx_set_str(one, "why",
+                   !works                 ? why
+                   : is_taken && is_named ? "worktree.engine of the configuration"
+                                          : "");
         json_array_append_new(list, one);
     }
     return list;
@@ -68,7 +70,8 @@ static bool check_required(const struct layer_report *report, const struct layer
     return true;
 }
 
-/* The escape suite. One that came through a layer said to be active: ERR_FAILED, after the table. */
+/* The escape suite. One that came through a layer said to be active: ERR_FAILED, after the table.
+ */
 static bool try_escapes(const struct config *config, const char *only, bool json, struct err *err)
 {
     struct account account;

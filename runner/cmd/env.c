@@ -48,8 +48,8 @@ static void add_own(const struct agent *own, void *arg)
 }
 
 /* Of every agent, the person's own ones too. */
-static bool add_all_credentials(struct strv *out, const struct strv *all, const struct config *config,
-                                struct err *err)
+static bool add_all_credentials(struct strv *out, const struct strv *all,
+                                const struct config *config, struct err *err)
 {
     struct gathering g = {out, all, config, true, err};
     for (size_t i = 0; agents[i]; i++)
@@ -97,7 +97,8 @@ bool env_add_secrets(json_t *request, const struct strv *names, struct err *err)
     for (size_t i = 0; i < names->n; i++) {
         const char *value = getenv(names->v[i]);
         if (!value || strchr(names->v[i], '='))
-            return err_set(err, ERR_USAGE, "--secret takes the name of a variable that is set; '%s' is not",
+            return err_set(err, ERR_USAGE,
+                           "--secret takes the name of a variable that is set; '%s' is not",
                            names->v[i]);
         if (!text_is_utf8(value, strlen(value)) || !text_is_utf8(names->v[i], strlen(names->v[i])))
             return err_set(err, ERR_USAGE, "--secret: the value of %s is not UTF-8", names->v[i]);
@@ -108,17 +109,14 @@ bool env_add_secrets(json_t *request, const struct strv *names, struct err *err)
 
 json_t *env_desktop_json(void)
 {
-    static const char *const names[] = {"DBUS_SESSION_BUS_ADDRESS", "DISPLAY",
-                                        "WAYLAND_DISPLAY",          "XAUTHORITY",
-                                        "XDG_RUNTIME_DIR",          "HOME",
-                                        "PATH",                     "USER",
-                                        "LANG",
-                                        /* How the broker finds the person's logins. */
-                                        "LOGNAME", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "GNUPGHOME",
-                                        "PASSWORD_STORE_DIR", "GIT_CONFIG_GLOBAL", "GIT_SSL_CAINFO",
-                                        "SSL_CERT_FILE", "GH_CONFIG_DIR", "GH_TOKEN", "GITHUB_TOKEN",
-                                        "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN",
-                                        "GLAB_CONFIG_DIR", "GITLAB_TOKEN", "GITLAB_ACCESS_TOKEN"};
+    static const char *const names[] = {
+        "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR",
+        "HOME", "PATH", "USER", "LANG",
+        /* How the broker finds the person's logins. */
+        "LOGNAME", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "GNUPGHOME", "PASSWORD_STORE_DIR",
+        "GIT_CONFIG_GLOBAL", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "GH_CONFIG_DIR", "GH_TOKEN",
+        "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GLAB_CONFIG_DIR",
+        "GITLAB_TOKEN", "GITLAB_ACCESS_TOKEN"};
     AUTO_STRV struct strv env = STRV_INIT;
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (getenv(names[i]))

@@ -13,11 +13,11 @@
  * that are not UTF-8 are left out with a line on standard error. */
 bool env_json(json_t **ret, const struct agent *agent, const struct strv *names,
               const struct config *config, struct err *err) WARN_UNUSED;
-/* Set "secrets" of a request: {NAME: VALUE} of variables that are set, by name only, since a value on the
- * command line is everybody's to read. */
+/* Set "secrets" of a request: {NAME: VALUE} of variables that are set, by name only, since a value
+ * on the command line is everybody's to read. */
 bool env_add_secrets(json_t *request, const struct strv *names, struct err *err) WARN_UNUSED;
-/* What a notification needs to reach this desktop or to run a command of the person, and the broker to
- * find the person's logins: never in a box of an agent. */
+/* What a notification needs to reach this desktop or to run a command of the person, and the broker
+ * to find the person's logins: never in a box of an agent. */
 json_t *env_desktop_json(void);
 
 #endif

@@ -153,7 +153,10 @@ static bool stage_exchanged(struct escape_try *t, char **ret_outcome, struct err
 #define BY_MOUNT .layer = LAYER_MOUNT, .also = LANDLOCK, .box = escape_world_box
 #define ABSENT .held = "ENOENT", BY_MOUNT
 #define PLANTED .held = "not outside", .stage = escape_planted, BY_MOUNT
-#define PLANT(name, text, path) {.id = name, .what = text, .word = "plant:{home}/" path, PLANTED}
+#define PLANT(name, text, path)                                         \
+    {                                                                   \
+        .id = name, .what = text, .word = "plant:{home}/" path, PLANTED \
+    }
 #define READ_ONLY .held = "EROFS", BY_MOUNT
 #define MARK "touch {host}/empty/came-through"
 #define BY_HARVEST                                                                             \

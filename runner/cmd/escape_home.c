@@ -114,8 +114,9 @@ static bool list_refs(struct buf *ret, const char *repo, struct err *err)
 {
     AUTO_STRV struct strv argv = STRV_INIT;
     AUTO_PROC_RESULT struct proc_result result = PROC_RESULT_INIT;
-    const char *const words[] = {"git",        "-c",         "safe.directory=*", "-C",       repo,
-                                 "for-each-ref", "refs/heads/main", "refs/heads/other", "refs/tags"};
+    const char *const words[] = {"git",      "-c",           "safe.directory=*", "-C",
+                                 repo,       "for-each-ref", "refs/heads/main",  "refs/heads/other",
+                                 "refs/tags"};
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
         strv_push(&argv, words[i]);
     const struct proc_cmd cmd = {.argv = &argv, .timeout_ms = RUN_TIMEOUT_MS};
@@ -245,9 +246,7 @@ static bool stage_claimed(struct escape_try *t, char **ret_outcome, struct err *
     strv_release(&w->spec.rw);
     unlink(note);
     rmdir(folder);
-    *ret_outcome = xstrdup(is_allowed                 ? "ok"
-                           : why.code == ERR_CONFLICT ? "refused"
-                                                      : why.text);
+    *ret_outcome = xstrdup(is_allowed ? "ok" : why.code == ERR_CONFLICT ? "refused" : why.text);
     return true;
 }
 
@@ -278,12 +277,14 @@ static bool stage_hang_up(struct escape_try *t, char **ret_outcome, struct err *
 
 #define LANDLOCK ESCAPE_BIT(LAYER_LANDLOCK)
 #define MARK "touch {host}/empty/came-through"
-#define WRITE_ALL                                                       \
+#define WRITE_ALL                                                           \
     "for f; do mkdir -p $(dirname $f); rm -f $f; printf '#!/bin/sh\\n" MARK \
     "\\n' >$f; chmod +x $f; done; "
-#define SEQUENCES                                                                            \
-    "printf 'a\\033]52;c;aGk=\\007b\\033]8;;http://x\\033\\\\c\\033]8;;\\033\\\\\\033[21td\\033P1$r " \
-    "q\\033\\\\e\\033Ptmux;\\033\\033]52;c;aGk=\\007\\033\\\\\\302\\2335n\\302\\235f\\033cg\\033[?1049h\\n'"
+#define SEQUENCES                                                                                  \
+    "printf "                                                                                      \
+    "'a\\033]52;c;aGk=\\007b\\033]8;;http://x\\033\\\\c\\033]8;;\\033\\\\\\033[21td\\033P1$r "     \
+    "q\\033\\\\e\\033Ptmux;\\033\\033]52;c;aGk=\\007\\033\\\\\\302\\2335n\\302\\235f\\033cg\\033[" \
+    "?1049h\\n'"
 #define OF_WORK .wall = "harvest", .box = escape_world_box
 
 static const struct escape_row rows[] = {

@@ -42,8 +42,9 @@ void escape_name_place(struct escape_try *t);
 /* Of a word "plant:PATH": "not outside", or "planted" when the host has the file then. */
 bool escape_planted(struct escape_try *t, char **ret_outcome, struct err *err);
 
-/* The rows, and their stages: git and files (escape_git.c), what the rest of Headgate does with what
- * comes out of a box (escape_home.c), the egress proxy (escape_net.c), and the exec gate (escape_exec.c). */
+/* The rows, and their stages: git and files (escape_git.c), what the rest of Headgate does with
+ * what comes out of a box (escape_home.c), the egress proxy (escape_net.c), and the exec gate
+ * (escape_exec.c). */
 extern const struct escape_rows escape_git, escape_home, escape_proxy, escape_exec;
 
 #endif

@@ -175,7 +175,8 @@ static void add_procfs(json_t *facts)
                    : "");
 }
 
-/* Folders in memory have a bound. A quota of the worktree and the private home would be root's to set. */
+/* Folders in memory have a bound. A quota of the worktree and the private home would be root's to
+ * set. */
 static void add_disk(json_t *facts)
 {
     AUTO_STRV struct strv own = STRV_INIT;
@@ -189,11 +190,13 @@ static void add_disk(json_t *facts)
         *strrchr(path, '/') = '\0';
     if (statvfs(path, &fs) != 0)
         return;
-    AUTO_FREE char *value = xasprintf(
-        "/tmp and /dev/shm of a box: %.1f GiB each, in memory; its worktree and home: no quota, %.1f GiB free",
-        (double)machine.totalram * machine.mem_unit / 4 / (double)(1 << 30),
-        (double)fs.f_bavail * (double)fs.f_frsize / (double)(1 << 30));
-    add(facts, "disk", value, "HEADGATE_STATE on a file system of its own bounds what boxes can fill");
+    AUTO_FREE char *value =
+        xasprintf("/tmp and /dev/shm of a box: %.1f GiB each, in memory; its worktree and home: no "
+                  "quota, %.1f GiB free",
+                  (double)machine.totalram * machine.mem_unit / 4 / (double)(1 << 30),
+                  (double)fs.f_bavail * (double)fs.f_frsize / (double)(1 << 30));
+    add(facts, "disk", value,
+        "HEADGATE_STATE on a file system of its own bounds what boxes can fill");
 }
 
 static void add_cgroups(json_t *facts, const struct layer_report *report)

@@ -125,7 +125,8 @@ static bool print_granted(struct buf *out, const json_t *call, const char *decis
             continue;
         AUTO_FREE char *id = text_clean(jx_str(call, "id", ""));
         AUTO_FREE char *attempt = text_clean(jx_str(call, "attempt", ""));
-        buf_addf(out, "%s stays %s; %s may do the same once when it asks again\n", id, ended[i], attempt);
+        buf_addf(out, "%s stays %s; %s may do the same once when it asks again\n", id, ended[i],
+                 attempt);
         return true;
     }
     return false;
@@ -193,7 +194,8 @@ static bool approve(int *ret_status, char **argv, struct err *err)
          0, 0},
         {0, "equal", OPT_FLAG, &equal, NULL, "also every call that waits for the same", 0, 0},
         {0, "rule", OPT_INT, &rule, "N",
-         "and make the rule of proposal N (rule add --from C lists them, 1 is the narrowest)", 1, 1000},
+         "and make the rule of proposal N (rule add --from C lists them, 1 is the narrowest)", 1,
+         1000},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_JSON json_t *request = json_object();

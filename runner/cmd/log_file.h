@@ -5,8 +5,8 @@
  * {seq,at_ms,kind,body,prev,hash} with the body as the text that was hashed, those of other runs as
  * {seq,prev,hash}; then what each call asked, {call,attempt,local,request}, whose digest is in the
  * call's rows; last {"end":true,"rows":N,"tail":HASH}. Each hash follows from the one before, so
- * that a changed, missing, inserted or moved row is found; a file rewritten as a whole is found only
- * against a tail that was kept elsewhere.
+ * that a changed, missing, inserted or moved row is found; a file rewritten as a whole is found
+ * only against a tail that was kept elsewhere.
  */
 #ifndef CMD_LOG_FILE_H
 #define CMD_LOG_FILE_H

@@ -84,7 +84,8 @@ static bool was_begun_without(const json_t *attempt)
 }
 
 /* What was begun with a canary goes on with one: the program may be another by now. */
-static bool prove(struct client *c, const struct strv *words, const struct config *config, struct err *err)
+static bool prove(struct client *c, const struct strv *words, const struct config *config,
+                  struct err *err)
 {
     AUTO_JSON json_t *attempts = NULL;
     size_t i;
@@ -106,7 +107,8 @@ static bool resume(char **argv, struct err *err)
     AUTO_STRV struct strv secrets = STRV_INIT;
     const struct opt table[] = {
         {'i', "interactive", OPT_FLAG, &interactive, NULL, "with the agent's own interface", 0, 0},
-        {0, "secret", OPT_LIST, &secrets, "NAME", "a variable that its set-up command was started with, once more", 0, 0},
+        {0, "secret", OPT_LIST, &secrets, "NAME",
+         "a variable that its set-up command was started with, once more", 0, 0},
         {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
@@ -149,7 +151,8 @@ static bool tell_said(const json_t *result, const json_t *attempt, struct err *e
     if (strcmp(how, "resumed") == 0)
         buf_adds(&text, "had ended and goes on with it\n");
     else if (strcmp(how, "queued") == 0)
-        buf_adds(&text, "takes no messages while it runs: this is its next turn, when the present one has ended\n");
+        buf_adds(&text, "takes no messages while it runs: this is its next turn, when the present "
+                        "one has ended\n");
     else
         buf_adds(&text, "takes it up at its next step\n");
     return out_buf(&text, err);

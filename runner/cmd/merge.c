@@ -98,19 +98,20 @@ static bool conflict(struct client *c, const json_t *attempt, const struct merge
     if (o->to_agent && !o->dry_run)
         return hand_over(c, attempt, m->into, repo, paths.ptr, err);
     if (jx_bool(attempt, "base_wip", false))
-        return err_set(err, ERR_CONFLICT,
-                       "%s conflicts in %s; nothing was changed. It grew from your uncommitted work: "
-                       "commit that first, then merge again; or let the agent resolve it: headgate "
-                       "merge --to-agent %s",
-                       id, paths.ptr, id);
+        return err_set(
+            err, ERR_CONFLICT,
+            "%s conflicts in %s; nothing was changed. It grew from your uncommitted work: "
+            "commit that first, then merge again; or let the agent resolve it: headgate "
+            "merge --to-agent %s",
+            id, paths.ptr, id);
     return err_set(err, ERR_CONFLICT,
                    "%s conflicts in %s; nothing was changed. Resolve it with git merge %s, or let "
                    "the agent do it: headgate merge --to-agent %s",
                    id, paths.ptr, branch, id);
 }
 
-static bool record(struct client *c, const json_t *attempt,
-                   const struct wt_merge *m, struct err *err)
+static bool record(struct client *c, const json_t *attempt, const struct wt_merge *m,
+                   struct err *err)
 {
     AUTO_JSON json_t *result = NULL;
     json_t *request = json_object();

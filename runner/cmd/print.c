@@ -10,10 +10,9 @@
 enum { COLUMN_GAP = 2, CELL_COLUMNS_MAX = 40, LAST_COLUMN_MIN = 10, LABEL_COLUMNS = 11 };
 
 static const char *const style_on[] = {
-    [PRINT_PLAIN] = "",        [PRINT_BOLD] = "\033[1m",   [PRINT_DIM] = "\033[2m",
-    [PRINT_RED] = "\033[31m",  [PRINT_GREEN] = "\033[32m", [PRINT_YELLOW] = "\033[33m",
-    [PRINT_CYAN] = "\033[36m", [PRINT_RED_MARK] = "\033[31;7m",
-    [PRINT_GREEN_MARK] = "\033[32;7m",
+    [PRINT_PLAIN] = "",        [PRINT_BOLD] = "\033[1m",        [PRINT_DIM] = "\033[2m",
+    [PRINT_RED] = "\033[31m",  [PRINT_GREEN] = "\033[32m",      [PRINT_YELLOW] = "\033[33m",
+    [PRINT_CYAN] = "\033[36m", [PRINT_RED_MARK] = "\033[31;7m", [PRINT_GREEN_MARK] = "\033[32;7m",
 };
 
 void print_clean(struct buf *out, const struct print *p, enum print_style style, const char *text)
@@ -161,7 +160,8 @@ const char *print_attempt_state(const json_t *attempt, enum print_style *ret_sty
     return state;
 }
 
-void print_attempt_standing(struct buf *out, const json_t *attempt, int64_t now_ms, enum print_style *ret_style)
+void print_attempt_standing(struct buf *out, const json_t *attempt, int64_t now_ms,
+                            enum print_style *ret_style)
 {
     const char *state = print_attempt_state(attempt, ret_style);
     if (strcmp(state, "running") == 0 && pulse_words(out, jx_obj(attempt, "pulse"), now_ms))

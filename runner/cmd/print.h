@@ -36,7 +36,8 @@ void print_clean(struct buf *out, const struct print *p, enum print_style style,
 void print_block(struct buf *out, const char *text, int indent);
 /* "  label:    value\n" with values aligned; nothing when value is empty. */
 void print_field(struct buf *out, const struct print *p, const char *label, const char *value);
-/* Append who decided without the client and pid that the log keeps: "ada" of "ada (shell, pid 4711)". */
+/* Append who decided without the client and pid that the log keeps: "ada" of "ada (shell, pid
+ * 4711)". */
 void print_who(struct buf *out, const char *by);
 /* "1 file", "2 files". */
 void print_count(struct buf *out, int64_t n, const char *one, const char *many);
@@ -63,6 +64,7 @@ void print_table_add(struct buf *out, const struct print *p, const struct print_
 /* The word that tells how an attempt stands ("running", "asks", "ok", "timeout"), and its style. */
 const char *print_attempt_state(const json_t *attempt, enum print_style *ret_style);
 /* The same in words, with what a running agent tells of itself: "rate limited until 14:05". */
-void print_attempt_standing(struct buf *out, const json_t *attempt, int64_t now_ms, enum print_style *ret_style);
+void print_attempt_standing(struct buf *out, const json_t *attempt, int64_t now_ms,
+                            enum print_style *ret_style);
 
 #endif

@@ -70,8 +70,8 @@ static const char *title_of(const json_t *attempt)
 
 void print_attempts(struct buf *out, const struct print *p, const json_t *attempts)
 {
-    static const char *const with_clashes[] = {"ID",    "STATE", "AGENT", "RUNG",      "TIME", "COMMITS",
-                                               "FILES", "ASKS",  "CONFLICTS", "TASK"};
+    static const char *const with_clashes[] = {"ID",      "STATE", "AGENT", "RUNG",      "TIME",
+                                               "COMMITS", "FILES", "ASKS",  "CONFLICTS", "TASK"};
     static const char *const headers[] = {"ID",      "STATE", "AGENT", "RUNG", "TIME",
                                           "COMMITS", "FILES", "ASKS",  "TASK"};
     bool has_clashes = any_clash(attempts);
@@ -275,7 +275,8 @@ static void print_pulse(struct buf *out, const struct print *p, const json_t *a)
     const json_t *pulse = jx_obj(a, "pulse");
     AUTO_BUF struct buf words = BUF_INIT, use = BUF_INIT, troubles = BUF_INIT;
     bool is_limit = strcmp(jx_str(pulse, "state", ""), "limited") == 0;
-    if (pulse_words(&words, pulse, p->now_ms) && (is_limit || strcmp(jx_str(a, "state", ""), "running") == 0)) {
+    if (pulse_words(&words, pulse, p->now_ms) &&
+        (is_limit || strcmp(jx_str(a, "state", ""), "running") == 0)) {
         buf_addf(&words, "%s%s%s", jx_str(pulse, "why", NULL) ? " (" : "", jx_str(pulse, "why", ""),
                  jx_str(pulse, "why", NULL) ? ")" : "");
         print_field(out, p, "agent is", words.ptr);
@@ -317,7 +318,7 @@ static void print_hosts(struct buf *out, const struct print *p, const json_t *ho
     size_t i;
     const json_t *h;
     AUTO_PRINT_TABLE struct print_table t = PRINT_TABLE_INIT;
-    static const char *const headers[] = {"  HOST", "PORT", "CONNECTIONS", "UP",
+    static const char *const headers[] = {"  HOST", "PORT",   "CONNECTIONS", "UP",
                                           "DOWN",   "DENIED", "REFUSED"};
     if (json_array_size(hosts) == 0)
         return;

@@ -34,7 +34,10 @@ static void print_engines(struct buf *out, const struct print *p, const json_t *
         const char *why = jx_str(engine, "why", "");
         buf_adds(out, "  ");
         print_text(out, p, PRINT_BOLD, jx_str(engine, "name", "?"));
-        buf_addf(out, ": %s%s", is_taken ? "taken" : works ? "works" : "does not work",
+        buf_addf(out, ": %s%s",
+                 is_taken ? "taken"
+                 : works  ? "works"
+                          : "does not work",
                  *why ? "; " : "");
         print_text(out, p, PRINT_PLAIN, why);
         buf_addch(out, '\n');
@@ -81,7 +84,11 @@ void print_escapes(struct buf *out, const struct print *p, const json_t *report)
         print_table_cell(&table, PRINT_BOLD, jx_str(a, "id", "?"));
         print_table_cell(&table, PRINT_PLAIN, jx_str(a, "what", ""));
         print_table_cell(&table, PRINT_PLAIN, jx_str(a, "layer", ""));
-        print_table_cell(&table, is_held ? PRINT_GREEN : is_degraded || is_untried ? PRINT_YELLOW : PRINT_RED, result);
+        print_table_cell(&table,
+                         is_held                     ? PRINT_GREEN
+                         : is_degraded || is_untried ? PRINT_YELLOW
+                                                     : PRINT_RED,
+                         result);
         print_table_int(&table, jx_int(a, "tries", 1));
         print_table_cell(&table, PRINT_DIM, jx_str(a, "control", ""));
     }

@@ -37,7 +37,10 @@ void print_conflicts(struct buf *out, const struct print *p, const json_t *trial
         print_table_cell(&t, PRINT_BOLD, jx_str(trial, "what", "?"));
         print_table_cell(&t, PRINT_PLAIN, jx_str(trial, "into", "?"));
         bool is_open = text.len == 0 && jx_bool(trial, "open", false);
-        print_table_cell(&t, text.len ? PRINT_RED : is_open ? PRINT_YELLOW : PRINT_GREEN,
+        print_table_cell(&t,
+                         text.len  ? PRINT_RED
+                         : is_open ? PRINT_YELLOW
+                                   : PRINT_GREEN,
                          text.len  ? text.ptr
                          : is_open ? "not known (headgate merge --dry-run tells)"
                                    : "none");

@@ -65,9 +65,9 @@ static void add_rule(struct buf *out, const struct print *p, const json_t *rule,
     buf_addf(out, "  r%" PRId64 " ", jx_int(rule, "rule", 0));
     print_text(out, p, decides ? PRINT_BOLD : PRINT_PLAIN, jx_str(rule, "text", "?"));
     buf_addf(out, ": %s%s\n",
-             decides                             ? "decides: "
+             decides                          ? "decides: "
              : jx_bool(rule, "speaks", false) ? "comes behind: "
-                                                 : "",
+                                              : "",
              why);
 }
 

@@ -13,8 +13,8 @@
 #include "runner/cmd/rule_pick.h"
 #include "worktree/worktree.h"
 
-/* `in repo` means the repository of this folder, `in repo PATH` that of PATH: runs know it by its git folder,
- * which is how an exported rule has it. */
+/* `in repo` means the repository of this folder, `in repo PATH` that of PATH: runs know it by its
+ * git folder, which is how an exported rule has it. */
 static bool fill_scope(struct rule *rule, struct err *err)
 {
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;

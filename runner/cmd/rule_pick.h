@@ -8,8 +8,8 @@
 
 /* The answer to rule.propose for a call ("c12"). */
 bool rule_proposals(json_t **ret, struct client *c, const char *call, struct err *err) WARN_UNUSED;
-/* Store the proposal with this number, from 1: all its rules; append what was stored. ERR_USAGE: there
- * is none of this number. */
+/* Store the proposal with this number, from 1: all its rules; append what was stored. ERR_USAGE:
+ * there is none of this number. */
 bool rule_pick(struct buf *report, struct client *c, const json_t *proposals, int64_t number,
                struct err *err) WARN_UNUSED;
 /* rule.add: append the rules that were stored, and what waits that they cover. */

@@ -20,7 +20,8 @@
 
 enum { TRY_ALLOW = 0, TRY_DENY = 3, TRY_ASK = 6 };
 
-struct try {
+struct
+try {
     const char *tool, *args, *rules_file, *ladder, *agent, *cwd, *dir;
     struct strv rules;
     bool json, options;
@@ -173,8 +174,8 @@ static char *resolve_here(void *arg, const char *path)
     return real_path("", path);
 }
 
-/* Of the folders here those that an agent could write: toolchains in the person's home are shown to it
- * read-only. */
+/* Of the folders here those that an agent could write: toolchains in the person's home are shown to
+ * it read-only. */
 static bool is_of_agent(const struct policy_place *place, const char *path)
 {
     return lexpath_is_below(path, place->worktree) || lexpath_is_below(path, "/tmp") ||
@@ -187,27 +188,28 @@ static enum policy_program find_here(void *arg, const char *name)
     const struct policy_place *place = arg;
     const char *path = getenv("PATH");
     bool is_relative;
-    AUTO_FREE char *program = real_program("", path && *path ? path : "/usr/local/bin:/usr/bin:/bin", name,
-                                           &is_relative);
+    AUTO_FREE char *program =
+        real_program("", path && *path ? path : "/usr/local/bin:/usr/bin:/bin", name, &is_relative);
     if (is_relative)
         return PROGRAM_UNTOLD;
     if (!program)
         return PROGRAM_OUT_OF_REACH;
     AUTO_FREE char *real = real_path("", program);
     return real && !is_of_agent(place, program) && !is_of_agent(place, real) ? PROGRAM_OUT_OF_REACH
-                                                                            : PROGRAM_IN_REACH;
+                                                                             : PROGRAM_IN_REACH;
 }
 
 /* What the broker asks, in the place of the call that led to it. */
-static bool broker_request(struct call_request *ret, const struct strv *argv, const struct call_request *call,
-                           struct err *err)
+static bool broker_request(struct call_request *ret, const struct strv *argv,
+                           const struct call_request *call, struct err *err)
 {
     AUTO_BROKER_ACT struct broker_act act = BROKER_ACT_INIT;
     AUTO_BUF struct buf line = BUF_INIT;
     AUTO_JSON json_t *msg = json_object();
     json_t *args = json_object();
     struct err unread = ERR_INIT; /* what cannot be read is refused when it is judged */
-    AUTO_FREE char *tool = broker_read(&act, argv->v, argv->n, &unread) ? broker_tool(&act) : xstrdup(argv->v[0]);
+    AUTO_FREE char *tool =
+        broker_read(&act, argv->v, argv->n, &unread) ? broker_tool(&act) : xstrdup(argv->v[0]);
     jx_set(args, "argv", jx_from_strv(argv));
     jx_set_int(msg, "v", 1);
     jx_set_str(msg, "source", "broker");
@@ -219,10 +221,11 @@ static bool broker_request(struct call_request *ret, const struct strv *argv, co
     return call_request_parse(ret, line.ptr, line.len, err);
 }
 
-/* The call as the gate judges it, and of each command in it that the broker carries out what is judged
- * then: the strictest counts. *ret_rules: what each rule says of that. */
+/* The call as the gate judges it, and of each command in it that the broker carries out what is
+ * judged then: the strictest counts. *ret_rules: what each rule says of that. */
 static bool judge_all(struct judgement *ret, json_t **ret_rules, const struct policy *policy,
-                      const struct call_request *call, const struct policy_place *place, struct err *err)
+                      const struct call_request *call, const struct policy_place *place,
+                      struct err *err)
 {
     AUTO_TOOL_USE struct tool_use use = TOOL_USE_INIT;
     tool_use_of(&use, call);

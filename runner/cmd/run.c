@@ -91,8 +91,8 @@ static bool attach_first(bool *ret_detached, struct client *c, const json_t *cre
     return client_open(c, err);
 }
 
-static bool stay(int *ret_status, struct client *c, const struct run_opts *o, const struct alert *alert,
-                 const json_t *created, struct err *err)
+static bool stay(int *ret_status, struct client *c, const struct run_opts *o,
+                 const struct alert *alert, const json_t *created, struct err *err)
 {
     enum run_watch_end end;
     const struct run_watch_opts how = {.quiet = o->json, .alert = *alert};
@@ -131,7 +131,8 @@ static void beginning_done(struct beginning *b)
 static bool prove(const struct beginning *b, const json_t *request, struct err *err)
 {
     const struct agent *agent = agent_find(jx_str(request, "agent", ""));
-    return !agent || !jx_bool(request, "canary", true) || canary_once(agent, &b->paths, b->config, err);
+    return !agent || !jx_bool(request, "canary", true) ||
+           canary_once(agent, &b->paths, b->config, err);
 }
 
 static bool create(struct beginning *b, const struct run_opts *o, struct err *err)

@@ -111,8 +111,10 @@ bool run_opts_parse(struct run_opts *o, char **argv, struct err *err)
          "tasks: a JSON array, JSON lines or plain lines", 0, 0},
         {0, "template", OPT_STRING, &o->template, "T", "prompt of each task, with {{field}}", 0, 0},
         {0, "base", OPT_STRING, &o->base, "REF", "commit to start from (HEAD)", 0, 0},
-        {0, "on", OPT_STRING, &o->on, "BRANCH", "start from a branch, and merge back into it", 0, 0},
-        {0, "fetch", OPT_FLAG, &o->fetch, NULL, "ask the remote for the commit to start from", 0, 0},
+        {0, "on", OPT_STRING, &o->on, "BRANCH", "start from a branch, and merge back into it", 0,
+         0},
+        {0, "fetch", OPT_FLAG, &o->fetch, NULL, "ask the remote for the commit to start from", 0,
+         0},
         {0, "wip", OPT_FLAG, &o->wip, NULL,
          "start from your uncommitted work, untracked files included", 0, 0},
         {0, "agent", OPT_STRING, &o->agent, "NAME", "kind of agent (headgate agent ls)", 0, 0},
@@ -120,11 +122,12 @@ bool run_opts_parse(struct run_opts *o, char **argv, struct err *err)
          "work on your subscription's login of that agent, which stays outside of the box", 0, 0},
         {0, "ladder", OPT_STRING, &o->ladder, "R", "confirm, edits or auto", 0, 0},
         {0, "ask-deadline", OPT_STRING, &o->ask_deadline, "TIME[,deny|,wait]|wait",
-         "how long a call waits for you, and what is then: denied as a timeout (the default), or said "
+         "how long a call waits for you, and what is then: denied as a timeout (the default), or "
+         "said "
          "again and waiting on; wait alone is as long as the agent can",
          0, 0},
-        {0, "exec", OPT_STRING, &o->exec, "P", "what becomes of every exec in the box: watch, match, ask or off", 0,
-         0},
+        {0, "exec", OPT_STRING, &o->exec, "P",
+         "what becomes of every exec in the box: watch, match, ask or off", 0, 0},
         {0, "engine", OPT_STRING, &o->engine, "E", "overlay, btrfs, reflink or checkout", 0, 0},
         {0, "require", OPT_STRING, &o->require, "LAYER,...",
          "refuse to start unless these layers are active", 0, 0},

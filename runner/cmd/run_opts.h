@@ -10,7 +10,8 @@
 struct run_opts {
     int64_t n, jobs; /* jobs 0: the server's choice */
     bool interactive, detach, json, wip, fetch, login, no_canary;
-    const char *base, *on, *agent, *ladder, *exec, *engine, *require, *consent, *tasks_file, *template;
+    const char *base, *on, *agent, *ladder, *exec, *engine, *require, *consent, *tasks_file,
+        *template;
     const char *ask_deadline;
     int64_t memory_bytes, pids, time_ms, output_bytes; /* 0: configured default */
     struct strv prompts, services, net, ro, rw, mask, env, secrets;

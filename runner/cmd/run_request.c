@@ -129,7 +129,9 @@ static bool choose_agent(const struct agent **ret, struct agent *own, const stru
     for (size_t i = 0; agents[i]; i++)
         if (agents[i]->program)
             buf_addf(&known, "%s%s", known.len ? ", " : "", agents[i]->name);
-    return err_set(err, ERR_USAGE, "there is no agent '%s'; known are %s (any program: -- COMMAND; your own: headgate agent add)",
+    return err_set(err, ERR_USAGE,
+                   "there is no agent '%s'; known are %s (any program: -- COMMAND; your own: "
+                   "headgate agent add)",
                    name, known.ptr);
 }
 
@@ -172,8 +174,8 @@ static bool add_masks(json_t *request, const struct strv *masks, struct err *err
     return true;
 }
 
-static bool add_login(json_t *request, const struct run_opts *o, const struct config *config, const struct agent *agent,
-                      struct err *err)
+static bool add_login(json_t *request, const struct run_opts *o, const struct config *config,
+                      const struct agent *agent, struct err *err)
 {
     AUTO_FREE char *file = NULL;
     if (!login_file(&file, agent, o->login, config, err))
@@ -217,8 +219,8 @@ static bool add_ask(json_t *request, const char *text, struct err *err)
     else if (!clock_parse_duration(&deadline_ms, time, err))
         return err_prefix(err, "--ask-deadline");
     if (strcmp(outcome, "deny") != 0 && strcmp(outcome, "wait") != 0)
-        return err_set(err, ERR_USAGE,
-                       "--ask-deadline ends in ',deny' or ',wait', not in '%s'", outcome);
+        return err_set(err, ERR_USAGE, "--ask-deadline ends in ',deny' or ',wait', not in '%s'",
+                       outcome);
     if (deadline_ms < 1)
         return err_set(err, ERR_USAGE, "--ask-deadline needs a time above 0, like 30m");
     jx_set_int(ask, "deadline_ms", deadline_ms);
@@ -323,8 +325,8 @@ bool run_request(json_t **ret, struct run_start *start, const struct run_opts *o
     if (!add_tasks(request, o, err) || !add_choices(request, o, err) ||
         !add_command(request, o, err) || !add_repository(request, start, err) ||
         !choose_agent(&agent, &own, o, config, &env, err) ||
-        !add_environment(request, o, config, agent, err) || !add_login(request, o, config, agent, err) ||
-        !env_add_secrets(request, &o->secrets, err) ||
+        !add_environment(request, o, config, agent, err) ||
+        !add_login(request, o, config, agent, err) || !env_add_secrets(request, &o->secrets, err) ||
         !add_paths(request, "ro", &o->ro, err) || !add_paths(request, "rw", &o->rw, err) ||
         !add_masks(request, &o->mask, err) || !check_net(&o->net, err) ||
         !add_start(request, start, o, config, err))

@@ -1,6 +1,7 @@
 /*
  * run_request: the request that starts a run, from the options and from what they name: the
- * repository of this folder, the task file, the settings, the environment. Changes nothing but what run_start holds.
+ * repository of this folder, the task file, the settings, the environment. Changes nothing but what
+ * run_start holds.
  */
 #ifndef CMD_RUN_REQUEST_H
 #define CMD_RUN_REQUEST_H
@@ -16,9 +17,9 @@ struct run_start {
     struct wt_repo repo;
     struct wt_start start;
 };
-#define RUN_START_INIT                                   \
-    {                                                    \
-        .repo = WT_REPO_INIT, .start = WT_START_INIT     \
+#define RUN_START_INIT                               \
+    {                                                \
+        .repo = WT_REPO_INIT, .start = WT_START_INIT \
     }
 #define AUTO_RUN_START __attribute__((cleanup(run_start_release)))
 void run_start_release(struct run_start *s);

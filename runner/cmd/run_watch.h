@@ -13,7 +13,7 @@
 enum run_watch_end { RUN_WATCH_ENDED, RUN_WATCH_DETACHED };
 
 struct run_watch_opts {
-    bool quiet; /* show nothing */
+    bool quiet;         /* show nothing */
     struct alert alert; /* how to tell of a call that waits */
 };
 

@@ -23,7 +23,8 @@ static bool await_end(pid_t pid, struct err *err)
     while (clock_mono_ms() < deadline_ms)
         if (poll(&p, 1, (int)(deadline_ms - clock_mono_ms())) == 1)
             return true;
-    return err_set(err, ERR_FAILED, "the server (pid %d) was asked to end and still works; try again", (int)pid);
+    return err_set(err, ERR_FAILED,
+                   "the server (pid %d) was asked to end and still works; try again", (int)pid);
 }
 
 static bool stop_server(struct err *err)
@@ -57,7 +58,9 @@ static bool print_status(bool json, struct err *err)
     if (json)
         return out_json(result, err);
     AUTO_BUF struct buf text = BUF_INIT;
-    buf_addf(&text, "server %s runs with pid %" PRId64 ": %" PRId64 " attempts active, %" PRId64 " queued\n",
+    buf_addf(&text,
+             "server %s runs with pid %" PRId64 ": %" PRId64 " attempts active, %" PRId64
+             " queued\n",
              jx_str(result, "version", "?"), jx_int(result, "pid", 0), jx_int(result, "active", 0),
              jx_int(result, "queued", 0));
     return out_buf(&text, err);

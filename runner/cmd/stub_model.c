@@ -17,55 +17,78 @@
 
 enum { REQUEST_BYTES = 32 * 1024 * 1024, IDLE_S = 30 };
 
-#define OPENAI_USAGE \
-    "\"usage\":{\"input_tokens\":1,\"input_tokens_details\":{\"cached_tokens\":0},\"output_tokens\":1," \
+#define OPENAI_USAGE                                                                         \
+    "\"usage\":{\"input_tokens\":1,\"input_tokens_details\":{\"cached_tokens\":0},\"output_" \
+    "tokens\":1,"                                                                            \
     "\"output_tokens_details\":{\"reasoning_tokens\":0},\"total_tokens\":2}"
-#define OPENAI_EVENTS(item)                                                                              \
-    "data: {\"type\":\"response.created\",\"response\":{\"id\":\"resp_1\",\"created_at\":1,\"model\":\"m\"}}\n\n"                   \
-    "data: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":" item "}\n\n"              \
-    "data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":" item "}\n\n"              \
-    "data: {\"type\":\"response.completed\",\"response\":{\"id\":\"resp_1\",\"status\":\"completed\",\"output\":[" item "]," \
-    OPENAI_USAGE "}}\n\n"
-#define ANTHROPIC_EVENTS(start, delta, stop)                                                             \
-    "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\"," \
-    "\"model\":\"m\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n" \
-    "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":" start "}\n\n" \
-    "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":" delta "}\n\n" \
-    "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n"                \
-    "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"" stop "\",\"stop_sequence\":null}," \
-    "\"usage\":{\"output_tokens\":1}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
-#define GEMINI_EVENT(part)                                                                               \
-    "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[" part "]},\"finishReason\":\"STOP\",\"index\":0}]," \
-    "\"usageMetadata\":{\"promptTokenCount\":1,\"candidatesTokenCount\":1,\"totalTokenCount\":2}}\n\n"
+#define OPENAI_EVENTS(item)                                                                      \
+    "data: "                                                                                     \
+    "{\"type\":\"response.created\",\"response\":{\"id\":\"resp_1\",\"created_at\":1,\"model\":" \
+    "\"m\"}}\n\n"                                                                                \
+    "data: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":" item "}\n\n"   \
+    "data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":" item "}\n\n"    \
+    "data: "                                                                                     \
+    "{\"type\":\"response.completed\",\"response\":{\"id\":\"resp_1\",\"status\":\"completed\"," \
+    "\"output\":[" item "]," OPENAI_USAGE "}}\n\n"
+#define ANTHROPIC_EVENTS(start, delta, stop)                                                     \
+    "event: message_start\ndata: "                                                               \
+    "{\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":"   \
+    "\"assistant\","                                                                             \
+    "\"model\":\"m\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{"     \
+    "\"input_tokens\":1,\"output_tokens\":1}}}\n\n"                                              \
+    "event: content_block_start\ndata: "                                                         \
+    "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":" start "}\n\n"             \
+    "event: content_block_delta\ndata: "                                                         \
+    "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":" delta "}\n\n"                     \
+    "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n"         \
+    "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"" stop \
+    "\",\"stop_sequence\":null},"                                                                \
+    "\"usage\":{\"output_tokens\":1}}\n\nevent: message_stop\ndata: "                            \
+    "{\"type\":\"message_stop\"}\n\n"
+#define GEMINI_EVENT(part)                                                                         \
+    "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[" part                     \
+    "]},\"finishReason\":\"STOP\",\"index\":0}],"                                                  \
+    "\"usageMetadata\":{\"promptTokenCount\":1,\"candidatesTokenCount\":1,\"totalTokenCount\":2}}" \
+    "\n\n"
 
-/* The first row whose path the request ends in and whose mark its body holds. %s is the command, once or twice. */
+/* The first row whose path the request ends in and whose mark its body holds. %s is the command,
+ * once or twice. */
 static const struct {
     const char *path, *mark;
     const char *call, *text;
 } protocols[] = {
     {"/messages", "",
      ANTHROPIC_EVENTS("{\"type\":\"tool_use\",\"id\":\"toolu_1\",\"name\":\"Bash\",\"input\":{}}",
-                      "{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"command\\\":\\\"@\\\",\\\"description\\\":\\\"canary\\\"}\"}",
+                      "{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"command\\\":\\\"@"
+                      "\\\",\\\"description\\\":\\\"canary\\\"}\"}",
                       "tool_use"),
-     ANTHROPIC_EVENTS("{\"type\":\"text\",\"text\":\"\"}", "{\"type\":\"text_delta\",\"text\":\"done\"}", "end_turn")},
+     ANTHROPIC_EVENTS("{\"type\":\"text\",\"text\":\"\"}",
+                      "{\"type\":\"text_delta\",\"text\":\"done\"}", "end_turn")},
     {"/responses", "\"name\":\"bash\"",
-     OPENAI_EVENTS("{\"type\":\"function_call\",\"id\":\"fc_1\",\"call_id\":\"call_1\",\"name\":\"bash\",\"status\":\"completed\","
-                   "\"arguments\":\"{\\\"command\\\":\\\"@\\\",\\\"description\\\":\\\"canary\\\"}\"}"),
+     OPENAI_EVENTS(
+         "{\"type\":\"function_call\",\"id\":\"fc_1\",\"call_id\":\"call_1\",\"name\":\"bash\","
+         "\"status\":\"completed\","
+         "\"arguments\":\"{\\\"command\\\":\\\"@\\\",\\\"description\\\":\\\"canary\\\"}\"}"),
      NULL},
     {"/responses", "\"name\":\"exec_command\"",
-     OPENAI_EVENTS("{\"type\":\"function_call\",\"id\":\"fc_1\",\"call_id\":\"call_1\",\"name\":\"exec_command\",\"status\":\"completed\","
+     OPENAI_EVENTS("{\"type\":\"function_call\",\"id\":\"fc_1\",\"call_id\":\"call_1\",\"name\":"
+                   "\"exec_command\",\"status\":\"completed\","
                    "\"arguments\":\"{\\\"cmd\\\":\\\"@\\\"}\"}"),
      NULL},
     {"/responses", "",
-     OPENAI_EVENTS("{\"type\":\"custom_tool_call\",\"id\":\"fc_1\",\"call_id\":\"call_1\",\"namespace\":\"functions\",\"name\":\"exec\","
-                   "\"status\":\"completed\",\"input\":\"text(await tools.exec_command({cmd: \\\"@\\\"}));\"}"),
+     OPENAI_EVENTS("{\"type\":\"custom_tool_call\",\"id\":\"fc_1\",\"call_id\":\"call_1\","
+                   "\"namespace\":\"functions\",\"name\":\"exec\","
+                   "\"status\":\"completed\",\"input\":\"text(await tools.exec_command({cmd: "
+                   "\\\"@\\\"}));\"}"),
      NULL},
     {"enerateContent", "",
-     GEMINI_EVENT("{\"functionCall\":{\"id\":\"fc_1\",\"name\":\"run_shell_command\",\"args\":{\"command\":\"@\",\"description\":\"canary\"}}}"),
+     GEMINI_EVENT("{\"functionCall\":{\"id\":\"fc_1\",\"name\":\"run_shell_command\",\"args\":{"
+                  "\"command\":\"@\",\"description\":\"canary\"}}}"),
      GEMINI_EVENT("{\"text\":\"done\"}")},
 };
 static const char openai_text[] =
-    OPENAI_EVENTS("{\"type\":\"message\",\"id\":\"msg_1\",\"role\":\"assistant\",\"status\":\"completed\",\"content\":"
+    OPENAI_EVENTS("{\"type\":\"message\",\"id\":\"msg_1\",\"role\":\"assistant\",\"status\":"
+                  "\"completed\",\"content\":"
                   "[{\"type\":\"output_text\",\"text\":\"done\",\"annotations\":[]}]}");
 
 /* A whole request: its head, and a body of the length that the head tells. */
@@ -127,8 +150,10 @@ static void serve_one(int fd, const char *command, const char *reason, int news_
         add_filled(&body, answer, command);
     else
         buf_adds(&body, "{\"data\":[],\"totalTokens\":1,\"input_tokens\":1}");
-    buf_addf(&reply, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
-             answer ? "text/event-stream" : "application/json", body.len);
+    buf_addf(
+        &reply,
+        "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+        answer ? "text/event-stream" : "application/json", body.len);
     buf_add(&reply, body.ptr, body.len);
     if (!fs_write_fd(fd, reply.ptr, reply.len, &err) || !answer || !is_over)
         return;
@@ -167,7 +192,8 @@ static int listen_on_loopback(int *ret_port, struct err *err)
     return steal_fd(&fd);
 }
 
-bool stub_model_start(struct stub_model *ret, const char *command, const char *reason, struct err *err)
+bool stub_model_start(struct stub_model *ret, const char *command, const char *reason,
+                      struct err *err)
 {
     int port, news[2];
     AUTO_FD int listener = listen_on_loopback(&port, err);

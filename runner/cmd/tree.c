@@ -38,8 +38,8 @@ bool tree_repo(struct wt_repo *ret, const json_t *attempt, struct err *err)
     if (wt_repo_open(ret, jx_str(attempt, "repo", ""), &why))
         return true;
     /* A linked worktree that the person removed since: the repository is still there. */
-    AUTO_FREE char *main_folder = strcmp(fs_basename(common), ".git") == 0 ? fs_dirname(common)
-                                                                          : xstrdup(common);
+    AUTO_FREE char *main_folder =
+        strcmp(fs_basename(common), ".git") == 0 ? fs_dirname(common) : xstrdup(common);
     struct err ignored = ERR_INIT;
     if (*common && wt_repo_open(ret, main_folder, &ignored))
         return true;

@@ -1,13 +1,17 @@
 /*
- * codex: a client of `codex app-server` (newline-delimited JSON-RPC without its version member; checked with 0.171.0).
+ * codex: a client of `codex app-server` (newline-delimited JSON-RPC without its version member;
+ * checked with 0.171.0).
  *
- *   initialize -> hooks/list (our hook must be in force) -> thread/start or thread/resume -> turn/start -> turn/completed
+ *   initialize -> hooks/list (our hook must be in force) -> thread/start or thread/resume ->
+ * turn/start -> turn/completed
  *
- * What a person says meanwhile goes into the turn that is under way (turn/steer), else it is the next one.
+ * What a person says meanwhile goes into the turn that is under way (turn/steer), else it is the
+ * next one.
  *
- * With the approval policy `untrusted` Codex asks for each command and each patch, of subagents too, and runs nothing
- * without a yes. Its hook was asked before and carries a person's words; what the gate allowed there it confirms here
- * (gate/confirm.h), and what comes without is asked as a call of its own. A question of a kind that is not known gets an error.
+ * With the approval policy `untrusted` Codex asks for each command and each patch, of subagents
+ * too, and runs nothing without a yes. Its hook was asked before and carries a person's words; what
+ * the gate allowed there it confirms here (gate/confirm.h), and what comes without is asked as a
+ * call of its own. A question of a kind that is not known gets an error.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -69,17 +73,17 @@ static void finish(struct codex *c, int status)
 static void initialize(struct codex *c)
 {
     send_request(c, ID_INITIALIZE, "initialize",
-                 json_pack("{s:{s:s, s:s, s:s}, s:{s:b, s:b}}", "clientInfo", "name", "headgate", "title",
-                           "Headgate", "version", HEADGATE_VERSION, "capabilities", "experimentalApi", 1,
-                           "requestAttestation", 0));
+                 json_pack("{s:{s:s, s:s, s:s}, s:{s:b, s:b}}", "clientInfo", "name", "headgate",
+                           "title", "Headgate", "version", HEADGATE_VERSION, "capabilities",
+                           "experimentalApi", 1, "requestAttestation", 0));
 }
 
 static void start_thread(struct codex *c)
 {
     AUTO_BUF struct buf last = BUF_INIT;
     struct err err = ERR_INIT;
-    json_t *params = json_pack("{s:s, s:s, s:s}", "cwd", c->drive->cwd, "approvalPolicy", "untrusted",
-                               "sandbox", "danger-full-access");
+    json_t *params = json_pack("{s:s, s:s, s:s}", "cwd", c->drive->cwd, "approvalPolicy",
+                               "untrusted", "sandbox", "danger-full-access");
     bool has_last = c->drive->is_resumed &&
                     fs_read_file(&last, AT_FDCWD, c->thread_file, THREAD_ID_BYTES, &err);
     if (has_last)
@@ -89,14 +93,16 @@ static void start_thread(struct codex *c)
 
 static json_t *input_of(const char *text)
 {
-    return json_pack("[{s:s, s:o, s:[]}]", "type", "text", "text", jx_bytes(text, strlen(text)), "text_elements");
+    return json_pack("[{s:s, s:o, s:[]}]", "type", "text", "text", jx_bytes(text, strlen(text)),
+                     "text_elements");
 }
 
 static void begin_turn(struct codex *c, const char *text)
 {
     send_request(c, ID_TURN, "turn/start",
-                 json_pack("{s:s, s:o, s:s, s:{s:s}}", "threadId", c->thread, "input", input_of(text), "approvalPolicy",
-                           "untrusted", "sandboxPolicy", "type", "dangerFullAccess"));
+                 json_pack("{s:s, s:o, s:s, s:{s:s}}", "threadId", c->thread, "input",
+                           input_of(text), "approvalPolicy", "untrusted", "sandboxPolicy", "type",
+                           "dangerFullAccess"));
 }
 
 static void start_turn(struct codex *c, const json_t *answer)
@@ -131,8 +137,8 @@ static void steer(struct codex *c, json_t *message)
     snprintf(key, sizeof key, "%d", id);
     jx_set(c->steered, key, json_incref(message));
     send_request(c, id, "turn/steer",
-                 json_pack("{s:s, s:o, s:s}", "threadId", c->thread, "input", input_of(jx_str(message, "text", "")),
-                           "expectedTurnId", c->turn));
+                 json_pack("{s:s, s:o, s:s}", "threadId", c->thread, "input",
+                           input_of(jx_str(message, "text", "")), "expectedTurnId", c->turn));
 }
 
 /* Into the turn that is under way; without one they wait for it, or begin the next. */
@@ -152,7 +158,8 @@ static void pass_on(struct codex *c)
 static void on_heard(struct drive *d, int64_t id, const char *text)
 {
     struct codex *c = d->arg;
-    json_array_append_new(c->said, json_pack("{s:I, s:o}", "id", (json_int_t)id, "text", jx_bytes(text, strlen(text))));
+    json_array_append_new(c->said, json_pack("{s:I, s:o}", "id", (json_int_t)id, "text",
+                                             jx_bytes(text, strlen(text))));
     pass_on(c);
 }
 
@@ -174,7 +181,8 @@ static bool go_on(struct codex *c)
     return true;
 }
 
-/* The turn is over, and so is what was on its way into it: on with what was said, else the task is done. */
+/* The turn is over, and so is what was on its way into it: on with what was said, else the task is
+ * done. */
 static void on_rest(struct codex *c)
 {
     if (!c->turn && json_object_size(c->steered) == 0 && !go_on(c))
@@ -205,7 +213,8 @@ static void on_answer(struct codex *c, const json_t *msg)
         return;
     }
     if (error) {
-        drive_fail(c->drive, "Codex refused a request of its client: %s", jx_str(error, "message", "without words"));
+        drive_fail(c->drive, "Codex refused a request of its client: %s",
+                   jx_str(error, "message", "without words"));
         finish(c, 1);
         return;
     }
@@ -249,8 +258,8 @@ static void on_question(struct codex *c, const char *method, const json_t *id, c
         strcmp(jx_str(params, "kind", "command"), "command") == 0)
         request = codex_command_request(params, c->thread ? c->thread : "");
     else if (strcmp(method, "item/fileChange/requestApproval") == 0)
-        request = codex_change_request(params, json_object_get(c->changes, item), c->thread ? c->thread : "",
-                                       c->drive->cwd);
+        request = codex_change_request(params, json_object_get(c->changes, item),
+                                       c->thread ? c->thread : "", c->drive->cwd);
     if (!request) {
         send_answer(c, id, "error",
                     json_pack("{s:i, s:s}", "code", -32601, "message", "not answered by Headgate"));
@@ -334,8 +343,8 @@ static void on_closed(struct conn *conn, const struct err *err, void *arg)
     struct codex *c = arg;
     (void)conn;
     c->conn = NULL;
-    drive_fail(c->drive, "Codex ended before its task was done%s%s", err->code == ERR_NONE ? "" : ": ",
-               err->code == ERR_NONE ? "" : err->text);
+    drive_fail(c->drive, "Codex ended before its task was done%s%s",
+               err->code == ERR_NONE ? "" : ": ", err->code == ERR_NONE ? "" : err->text);
 }
 
 static void on_exited(struct drive *d)
@@ -356,7 +365,10 @@ bool drive_codex(struct drive *d, struct err *err)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
         return err_sys(err, errno, "cannot make a pair of sockets");
     struct codex *c = xcalloc(1, sizeof *c);
-    *c = (struct codex){.drive = d, .changes = json_object(), .said = json_array(), .steered = json_object(),
+    *c = (struct codex){.drive = d,
+                        .changes = json_object(),
+                        .said = json_array(),
+                        .steered = json_object(),
                         .next_id = ID_FIRST_STEER};
     c->thread_file = fs_join(d->home, ".codex/headgate-thread");
     d->arg = c;

@@ -28,7 +28,8 @@ void codex_shell_text(struct buf *out, const char *command)
 {
     AUTO_BUF struct buf shell = BUF_INIT, option = BUF_INIT, text = BUF_INIT;
     const char *p = command;
-    bool is_form = read_word(&shell, &p) && read_word(&option, &p) && *p && read_word(&text, &p) && !*p;
+    bool is_form =
+        read_word(&shell, &p) && read_word(&option, &p) && *p && read_word(&text, &p) && !*p;
     bool is_shell = is_form && (strcmp(option.ptr, "-lc") == 0 || strcmp(option.ptr, "-c") == 0);
     buf_adds(out, is_shell ? text.ptr : command);
 }
@@ -70,8 +71,10 @@ static const char *heading_of(const char *kind)
     return strcmp(kind, "delete") == 0 ? "Delete" : "Update";
 }
 
-/* For a person who is asked because the hook was not: the changes in the form of a patch, which names the files. */
-json_t *codex_change_request(const json_t *params, const json_t *item, const char *main_thread, const char *cwd)
+/* For a person who is asked because the hook was not: the changes in the form of a patch, which
+ * names the files. */
+json_t *codex_change_request(const json_t *params, const json_t *item, const char *main_thread,
+                             const char *cwd)
 {
     AUTO_BUF struct buf patch = BUF_INIT;
     json_t *args = json_object();
@@ -79,9 +82,9 @@ json_t *codex_change_request(const json_t *params, const json_t *item, const cha
     size_t i;
     const json_t *change;
     buf_adds(&patch, "*** Begin Patch\n");
-    json_array_foreach(changes, i, change)
-        buf_addf(&patch, "*** %s File: %s\n%s", heading_of(jx_str(jx_obj(change, "kind"), "type", "")),
-                 jx_str(change, "path", ""), jx_str(change, "diff", ""));
+    json_array_foreach(changes, i, change) buf_addf(
+        &patch, "*** %s File: %s\n%s", heading_of(jx_str(jx_obj(change, "kind"), "type", "")),
+        jx_str(change, "path", ""), jx_str(change, "diff", ""));
     buf_adds(&patch, "*** End Patch\n");
     jx_set_str(args, "command", patch.ptr);
     jx_set(args, "changes", changes ? json_incref(changes) : json_array());
@@ -90,8 +93,9 @@ json_t *codex_change_request(const json_t *params, const json_t *item, const cha
 
 static bool is_ours(const json_t *hook, const char *path)
 {
-    return strcmp(jx_str(hook, "eventName", ""), "preToolUse") == 0 && jx_bool(hook, "enabled", false) &&
-           jx_bool(hook, "isManaged", false) && strcmp(jx_str(hook, "matcher", ""), ".*") == 0 &&
+    return strcmp(jx_str(hook, "eventName", ""), "preToolUse") == 0 &&
+           jx_bool(hook, "enabled", false) && jx_bool(hook, "isManaged", false) &&
+           strcmp(jx_str(hook, "matcher", ""), ".*") == 0 &&
            strncmp(jx_str(hook, "command", ""), path, strlen(path)) == 0;
 }
 
@@ -102,16 +106,23 @@ bool codex_hook_is_active(const json_t *answer, const char *hook, struct err *er
     json_array_foreach(jx_arr(jx_obj(answer, "result"), "data"), i, place)
         json_array_foreach(jx_arr(place, "hooks"), k, found) if (is_ours(found, hook)) return true;
     return err_set(err, ERR_REFUSED,
-                   "Codex would not ask the gate before a tool call: its hook is not in force, so nothing was begun "
+                   "Codex would not ask the gate before a tool call: its hook is not in force, so "
+                   "nothing was begun "
                    "('headgate agent check codex' tells which version was tested)");
 }
 
 bool codex_is_told(const char *method)
 {
     static const char *const told[] = {
-        "error",          "warning",           "item/started",
-        "item/completed", "turn/started",      "turn/completed",
-        "hook/completed", "thread/tokenUsage/updated", "account/rateLimits/updated",
+        "error",
+        "warning",
+        "item/started",
+        "item/completed",
+        "turn/started",
+        "turn/completed",
+        "hook/completed",
+        "thread/tokenUsage/updated",
+        "account/rateLimits/updated",
     };
     for (size_t i = 0; i < ARRAY_LEN(told); i++)
         if (strcmp(told[i], method) == 0)

@@ -43,10 +43,14 @@ static void on_deaf(struct conn *c, const struct err *err, void *arg)
 
 void drive_listen(struct drive *d, drive_heard_fn heard)
 {
-    static const struct conn_ops ops = {
-        .message = on_said, .closed = on_deaf, .max_line_bytes = LIMIT_LINE_BYTES, .max_queue_bytes = LIMIT_LINE_BYTES};
+    static const struct conn_ops ops = {.message = on_said,
+                                        .closed = on_deaf,
+                                        .max_line_bytes = LIMIT_LINE_BYTES,
+                                        .max_queue_bytes = LIMIT_LINE_BYTES};
     struct stat st;
-    int fd = fstat(STDIN_FILENO, &st) == 0 && S_ISFIFO(st.st_mode) ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : -1;
+    int fd = fstat(STDIN_FILENO, &st) == 0 && S_ISFIFO(st.st_mode)
+                 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                 : -1;
     d->heard = heard;
     if (fd >= 0)
         d->ears = conn_open(&d->loop, fd, &ops, d);
@@ -94,7 +98,8 @@ bool drive_spawn(struct drive *d, const int std_fds[2], struct err *err)
     d->process.data = d;
     if (status != 0)
         return err_sys(err, -status, "cannot start %s", d->argv[0]);
-    /* Others of the same account must not write into what answers for the gate. Only now: the exec gate reads who execs. */
+    /* Others of the same account must not write into what answers for the gate. Only now: the exec
+     * gate reads who execs. */
     prctl(PR_SET_DUMPABLE, 0);
     return true;
 }

@@ -36,7 +36,8 @@ static bool take_environment(struct drive *d, struct err *err)
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         *targets[i] = getenv(names[i]);
         if (!*targets[i])
-            return err_set(err, ERR_USAGE, "%s is not set: this program runs in a box of Headgate", names[i]);
+            return err_set(err, ERR_USAGE, "%s is not set: this program runs in a box of Headgate",
+                           names[i]);
     }
     return true;
 }
@@ -53,7 +54,8 @@ static bool run(struct drive *d, char **argv, struct err *err)
     if (!opt_parse(&words, &dashdash, table, ARRAY_LEN(table), argv, false, err))
         return false;
     if (dashdash != 1 || words.n < 2)
-        return err_set(err, ERR_USAGE, "usage: headgate-drive [--resume] KIND -- PROGRAM [ARGUMENT...]");
+        return err_set(err, ERR_USAGE,
+                       "usage: headgate-drive [--resume] KIND -- PROGRAM [ARGUMENT...]");
     if (!find_kind(&start, words.v[0], err) || !take_environment(d, err))
         return false;
     if (d->is_resumed && getenv("HEADGATE_MESSAGE"))

@@ -35,7 +35,8 @@ static void on_closed(struct conn *c, const struct err *err, void *arg)
 {
     struct question *q = arg;
     (void)c;
-    answer(q, false, err->code == ERR_NONE ? "the gate closed the connection without an answer" : err->text);
+    answer(q, false,
+           err->code == ERR_NONE ? "the gate closed the connection without an answer" : err->text);
     json_decref(q->about);
     free(q);
 }

@@ -210,7 +210,8 @@ static void attach_on_forward(struct attach *client, const json_t *msg)
     struct attach_room *room = client->room;
     struct err err = ERR_INIT;
     int port = (int)jx_int(msg, "port", 0), got;
-    if (!room->ops->forward(room->arg, client, port, (int)jx_int(msg, "listen", port), &got, &err)) {
+    if (!room->ops->forward(room->arg, client, port, (int)jx_int(msg, "listen", port), &got,
+                            &err)) {
         attach_fail(client, err.text);
         return;
     }

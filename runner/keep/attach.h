@@ -26,7 +26,8 @@ struct attach_join {
 struct attach_ops {
     bool (*join)(void *arg, const struct attach_join *join, struct err *err);
     void (*hang_up)(void *arg, int id); /* the client of this joined process left */
-    /* A port of the host (wanted, 0: any) that leads to a port of the box while the client stays. */
+    /* A port of the host (wanted, 0: any) that leads to a port of the box while the client stays.
+     */
     bool (*forward)(void *arg, const void *client, int port, int wanted, int *ret_port,
                     struct err *err);
     void (*left)(void *arg, const void *client);
@@ -40,7 +41,8 @@ struct attach_room {
     struct buf early;     /* typed before the terminal was there */
     uint16_t cols, rows;  /* what the agent's terminal should have; 0: not told */
     struct ring ring;
-    int64_t interrupted_ms; /* when somebody last typed what interrupts the agent (escape, ^C, ^D); monotonic, 0: never */
+    int64_t interrupted_ms; /* when somebody last typed what interrupts the agent (escape, ^C, ^D);
+                               monotonic, 0: never */
     bool has_exited;
     int exit_status;
     struct attach **clients;

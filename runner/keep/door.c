@@ -186,7 +186,8 @@ static bool is_greeting(const char *line, size_t len)
 {
     AUTO_JSON json_t *message = NULL;
     struct err ignored = ERR_INIT;
-    return len <= DOOR_GREETING_BYTES && jx_parse(&message, line, len, &ignored) && jx_bool(message, "hello", false);
+    return len <= DOOR_GREETING_BYTES && jx_parse(&message, line, len, &ignored) &&
+           jx_bool(message, "hello", false);
 }
 
 static void door_greet(struct door_call *c)

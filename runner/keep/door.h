@@ -6,7 +6,8 @@
  *                       -> waiting (asked) -> answered (decided | expired | closed) -> gone
  *                                          -> gone (hung up: orphaned)
  *   of source broker, instead of the answer `allow`: carried -> answered (what came of it) -> gone
- *                     hung up while it waits or is carried: left behind, until the same is asked again
+ *                     hung up while it waits or is carried: left behind, until the same is asked
+ * again
  *
  * Invariants:
  * 1. No answer `allow` is written before its record (`decided` or `consumed`) is on disk; when that
@@ -14,8 +15,8 @@
  * 2. A call's decision is taken only for the digest that was asked.
  * 3. Whatever a hook does, it gets one answer or the end of the stream, within the deadline;
  * nothing that it does holds more than the bounds of limits.h.
- * 4. Waiting calls hold no arguments in memory, which are in the spool; unless somebody wants to know
- * of what was allowed (`allowed`).
+ * 4. Waiting calls hold no arguments in memory, which are in the spool; unless somebody wants to
+ * know of what was allowed (`allowed`).
  */
 #ifndef KEEP_DOOR_H
 #define KEEP_DOOR_H
@@ -32,7 +33,7 @@ struct door {
     struct records *records;          /* borrowed */
     struct policy policy;
     struct confirm confirm; /* allowed calls that an agent may ask about once more */
-    const int *root_fd; /* borrowed: the box's root once it is open, -1 before; NULL: never */
+    const int *root_fd;     /* borrowed: the box's root once it is open, -1 before; NULL: never */
     /* Told of each allowed call before its caller is; NULL: nobody. */
     void (*allowed)(void *arg, int64_t number, const struct call_request *call);
     void *allowed_arg;

@@ -119,7 +119,8 @@ void door_broker(struct door *d, const json_t *msg)
             continue;
         door_rename(c, jx_str(msg, "name", NULL));
         const char *failed = jx_str(msg, "failed", NULL);
-        AUTO_JSON json_t *answer = door_answer_json(!failed, "broker", failed ? failed : "", c->name);
+        AUTO_JSON json_t *answer =
+            door_answer_json(!failed, "broker", failed ? failed : "", c->name);
         if (jx_obj(msg, "result"))
             json_object_update_missing(answer, jx_obj(msg, "result"));
         door_send(c, answer);

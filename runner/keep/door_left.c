@@ -30,7 +30,8 @@ static bool make_room(struct door *d)
 
 bool door_leave(struct door_call *c)
 {
-    if (!c->is_for_broker || c->door->is_closed || !(c->is_waiting || c->is_carried) || !make_room(c->door))
+    if (!c->is_for_broker || c->door->is_closed || !(c->is_waiting || c->is_carried) ||
+        !make_room(c->door))
         return false;
     c->conn = NULL;
     return true;

@@ -28,7 +28,8 @@ void exec_calls_release(struct exec_calls *c)
 void exec_calls_approved(struct exec_calls *c, int64_t number, const struct call_request *call)
 {
     AUTO_TOOL_USE struct tool_use use = TOOL_USE_INIT;
-    if (c->config->exec != EXEC_MATCH || broker_is_call(call)) /* no exec of the box carries that out */
+    if (c->config->exec != EXEC_MATCH ||
+        broker_is_call(call)) /* no exec of the box carries that out */
         return;
     tool_use_of(&use, call);
     if (!use.command)
@@ -77,13 +78,15 @@ void exec_calls_give_back(struct exec_calls *c, int64_t number)
 /* What nobody in the box can have made: the name as it was called, and the file behind it. */
 static bool is_of_system(const struct exec_args *args, const struct exec_image *image)
 {
-    bool is_own = strcmp(args->path, "/proc/self/exe") == 0; /* a link of the kernel's, that nobody turns */
+    bool is_own =
+        strcmp(args->path, "/proc/self/exe") == 0; /* a link of the kernel's, that nobody turns */
     return is_own ? image->is_fixed : image->is_fixed_name;
 }
 
 /*
  * The program of a form: by name as it was called or found, with a slash by its whole path. Where
- * the command's own words are run, the person has read a path, or a name that leads into the system.
+ * the command's own words are run, the person has read a path, or a name that leads into the
+ * system.
  */
 static bool is_program_of(const struct strv *form, const struct exec_args *args,
                           const struct exec_image *image, bool is_system)

@@ -4,10 +4,10 @@
  *   approved (door) -> carried out by one exec of the agent's own process that fits (exec_form.h)
  *                   -> too old, or too many came after it: an exec is asked about by itself
  *
- * A call is carried out once, in the folder that was shown; an exec that the kernel refused gives it
- * back. Calls stay known after that, for what runs below them. The forms and the helpers are the
- * adapter's data (keep.json). Programs in them count only where the agent cannot have put them: on a
- * mount that is read-only in the box.
+ * A call is carried out once, in the folder that was shown; an exec that the kernel refused gives
+ * it back. Calls stay known after that, for what runs below them. The forms and the helpers are the
+ * adapter's data (keep.json). Programs in them count only where the agent cannot have put them: on
+ * a mount that is read-only in the box.
  */
 #ifndef KEEP_EXEC_CALL_H
 #define KEEP_EXEC_CALL_H
@@ -22,9 +22,9 @@ enum { EXEC_CALLS = 256, EXEC_CALL_FRESH_MS = 10 * 60 * 1000 };
 struct exec_call {
     int64_t number; /* 0: none */
     char *command;
-    char *cwd; /* as told; "" when not */
+    char *cwd;               /* as told; "" when not */
     struct call_request who; /* session, call_id and subagent; the rest is empty */
-    int64_t approved_ms; /* monotonic */
+    int64_t approved_ms;     /* monotonic */
     bool is_taken;
 };
 

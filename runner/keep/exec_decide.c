@@ -124,8 +124,7 @@ static void find_standing(struct exec_gate *g, struct look *k)
     const struct exec_place place = {g->root_fd, k->notice.tid, k->notice.dirfd, &g->heads,
                                      g->config->path};
     read_cwd(k);
-    k->standing =
-        exec_calls_stand(&g->calls, &place, &k->args, &k->image, k->cwd, &k->image.call);
+    k->standing = exec_calls_stand(&g->calls, &place, &k->args, &k->image, k->cwd, &k->image.call);
 }
 
 /*

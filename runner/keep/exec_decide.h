@@ -1,6 +1,6 @@
 /*
- * exec_decide: one parked exec, looked at, judged, and answered or asked. The other half of exec_gate,
- * whose state it works on; nothing else includes this.
+ * exec_decide: one parked exec, looked at, judged, and answered or asked. The other half of
+ * exec_gate, whose state it works on; nothing else includes this.
  */
 #ifndef KEEP_EXEC_DECIDE_H
 #define KEEP_EXEC_DECIDE_H

@@ -44,7 +44,8 @@ void exec_gate_refuse(struct exec_gate *g, const struct exec_notice *n, int why)
     exec_notice_answer(n, g->listener_fd, why);
 }
 
-/* Of one that has begun, the process itself is the program, which those who started it stand above. */
+/* Of one that has begun, the process itself is the program, which those who started it stand above.
+ */
 static void log_program(struct exec_gate *g, const struct exec_image *image, pid_t pid,
                         bool has_begun)
 {

@@ -38,12 +38,13 @@ struct exec_gate {
     struct layer_status layer;        /* what is in force */
     void (*layer_changed)(void *arg); /* it is less than was told; NULL: nobody wants to know */
     void *layer_arg;
-    void (*take_other)(void *arg, const struct notice *n); /* a call at the listener that is no exec */
+    void (*take_other)(void *arg,
+                       const struct notice *n); /* a call at the listener that is no exec */
     void *other_arg;
-    bool keeps_waiting;               /* a waiting exec outlives stops and signals; true without one */
-    bool is_verified;                 /* what goes on is traced */
-    bool has_begun;                   /* the agent has been started */
-    int listener_fd, root_fd;         /* -1: none */
+    bool keeps_waiting;       /* a waiting exec outlives stops and signals; true without one */
+    bool is_verified;         /* what goes on is traced */
+    bool has_begun;           /* the agent has been started */
+    int listener_fd, root_fd; /* -1: none */
     bool is_polling, is_ended;
     uv_poll_t poll;
     struct exec_family family;

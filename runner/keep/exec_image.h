@@ -17,8 +17,8 @@
 #include "runner/keep/exec_names.h"
 #include "runner/keep/exec_resolve.h"
 
-/* Files that were seen to be native binaries, while they do not change; zeroes: none yet. Most execs are of
- * a few programs. */
+/* Files that were seen to be native binaries, while they do not change; zeroes: none yet. Most
+ * execs are of a few programs. */
 enum { EXEC_HEADS = 256 };
 struct exec_heads {
     struct {
@@ -33,14 +33,14 @@ struct exec_image {
     struct exec_names names;
     bool is_runnable; /* false: no native binary at the end of it; the kernel is to refuse it */
     dev_t dev;
-    ino_t ino;         /* of the executable at the end */
-    bool is_fixed;     /* the file that was called is on a mount that the box cannot write, */
+    ino_t ino;          /* of the executable at the end */
+    bool is_fixed;      /* the file that was called is on a mount that the box cannot write, */
     bool is_fixed_name; /* and so is what its name leads through in the end */
     struct exec_content content; /* of what of it the box can write */
-    int64_t call;      /* whoever decides: the call behind it, 0: none known; */
-    bool is_carrying;  /* it is the one that carries the call out */
-    bool is_agent;     /* the program is the agent as well */
-    size_t args_bytes; /* of all arguments, each with its NUL, and their digest */
+    int64_t call;                /* whoever decides: the call behind it, 0: none known; */
+    bool is_carrying;            /* it is the one that carries the call out */
+    bool is_agent;               /* the program is the agent as well */
+    size_t args_bytes;           /* of all arguments, each with its NUL, and their digest */
     char args_digest[DIGEST_HEX_SIZE];
 };
 #define EXEC_IMAGE_INIT          \

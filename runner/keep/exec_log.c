@@ -65,8 +65,8 @@ bool exec_log_add(struct exec_log *log, const char *program)
     }
     if (!log->all)
         log->all = xcalloc(EXEC_LOG_PROGRAMS, sizeof *log->all);
-    log->all[log->n++] = (struct exec_log_program){
-        .path = xstrdup(program), .n = 1, .first_ms = clock_unix_ms()};
+    log->all[log->n++] =
+        (struct exec_log_program){.path = xstrdup(program), .n = 1, .first_ms = clock_unix_ms()};
     if (!uv_is_active((uv_handle_t *)&log->timer))
         uv_timer_start(&log->timer, on_timer, EXEC_LOG_EVERY_MS, 0);
     return true;

@@ -3,9 +3,9 @@
  *
  * A build starts thousands of processes; each with a record of its own would flood the spool. So
  * programs are counted by path. A record `execs` names the programs seen for the first time since
- * the one before, with who started each, at most one every two seconds; the last one, at the end, has all with their
- * counts. Of more than EXEC_LOG_PROGRAMS programs the further ones are only counted together.
- * Refused, asked and raced execs have records of their own (exec_gate).
+ * the one before, with who started each, at most one every two seconds; the last one, at the end,
+ * has all with their counts. Of more than EXEC_LOG_PROGRAMS programs the further ones are only
+ * counted together. Refused, asked and raced execs have records of their own (exec_gate).
  */
 #ifndef KEEP_EXEC_LOG_H
 #define KEEP_EXEC_LOG_H

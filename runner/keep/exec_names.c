@@ -31,8 +31,8 @@ static size_t path_of(char ret[PATH_MAX], int fd)
 }
 
 /*
- * The last link of the name is the system's and leads to the file from where it lies. Folders before it
- * may be links of the box's own, which do not change what the last part says.
+ * The last link of the name is the system's and leads to the file from where it lies. Folders
+ * before it may be links of the box's own, which do not change what the last part says.
  */
 static bool is_fixed_name(const struct exec_place *place, const char *name, int fd)
 {

@@ -16,18 +16,19 @@
 struct exec_names {
     struct strv all, sure;
 };
-#define EXEC_NAMES_INIT                    \
-    {                                      \
+#define EXEC_NAMES_INIT                     \
+    {                                       \
         .all = STRV_INIT, .sure = STRV_INIT \
     }
 void exec_names_release(struct exec_names *n);
 
-/* The path of a file (an O_PATH descriptor, borrowed) as the box has it; what is deleted or in memory
- * says so. Returns it, borrowed until the next one is added. */
+/* The path of a file (an O_PATH descriptor, borrowed) as the box has it; what is deleted or in
+ * memory says so. Returns it, borrowed until the next one is added. */
 const char *exec_names_found(struct exec_names *n, const struct exec_place *place, int fd);
 /* A name by which it was called, or told to another program. True when the box cannot change where
  * that leads. */
-bool exec_names_told(struct exec_names *n, const struct exec_place *place, const char *name, int fd);
+bool exec_names_told(struct exec_names *n, const struct exec_place *place, const char *name,
+                     int fd);
 /* What a dynamic loader is told to load, fd -1 where there is no such file. Never sure: the loader
  * opens it once more when the exec is over. */
 void exec_names_loaded(struct exec_names *n, const char *name, int fd);

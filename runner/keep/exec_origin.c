@@ -133,8 +133,8 @@ static bool runs_agent(const struct exec_family *f, pid_t pid)
 {
     struct stat a, b;
     return stat_program(&a, pid) &&
-           (is_own_program(f, &a) || (stat_program(&b, f->agent_pid) && a.st_dev == b.st_dev &&
-                                      a.st_ino == b.st_ino));
+           (is_own_program(f, &a) ||
+            (stat_program(&b, f->agent_pid) && a.st_dev == b.st_dev && a.st_ino == b.st_ino));
 }
 
 void exec_family_own(struct exec_family *f, dev_t dev, ino_t ino)

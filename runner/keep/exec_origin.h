@@ -3,9 +3,10 @@
  *
  * pid 1's child is the agent; further children of pid 1 that are still the launcher are joined by a
  * person (`enter`). A process that has begun a program of its own, and all below it, is not the
- * agent any more, unless the program is known to be the agent as well (its driver starts it); it is remembered, with the call that it carries out, for as long as it lives.
- * Where the line of parents is broken (the parent has ended), a process that still runs the agent's
- * program counts as the agent: in doubt a person is asked.
+ * agent any more, unless the program is known to be the agent as well (its driver starts it); it is
+ * remembered, with the call that it carries out, for as long as it lives. Where the line of parents
+ * is broken (the parent has ended), a process that still runs the agent's program counts as the
+ * agent: in doubt a person is asked.
  */
 #ifndef KEEP_EXEC_ORIGIN_H
 #define KEEP_EXEC_ORIGIN_H
@@ -33,7 +34,7 @@ struct exec_family {
         ino_t ino;
     } own[EXEC_OWN_PROGRAMS];
     size_t n_own;
-    dev_t launcher_dev;        /* what pid 1 runs, and its children before their exec */
+    dev_t launcher_dev; /* what pid 1 runs, and its children before their exec */
     ino_t launcher_ino;
     struct exec_begun *begun; /* by pid, open addressing; never full */
     size_t n_begun, n_places; /* n_places: a power of two */

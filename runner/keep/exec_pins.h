@@ -25,8 +25,8 @@ struct exec_pins {
 };
 
 void exec_pins_release(struct exec_pins *p);
-/* True when this content is, or now becomes, what the rule lets pass under this name. False also when
- * there is no room for another. */
+/* True when this content is, or now becomes, what the rule lets pass under this name. False also
+ * when there is no room for another. */
 bool exec_pins_hold(struct exec_pins *p, int64_t rule, const char *program, const char *content);
 
 #endif

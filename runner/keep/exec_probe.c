@@ -37,10 +37,12 @@ static void judge(struct layer_status *ret, const char *const got[], const struc
         ret->state = LAYER_ACTIVE;
     } else if (strcmp(got[EXEC_UNVERIFIED], expected[EXEC_UNVERIFIED]) == 0) {
         ret->state = LAYER_DEGRADED;
-        reason = why[EXEC_GATED].code != ERR_NONE ? why[EXEC_GATED].text : "what was allowed was not verified";
+        reason = why[EXEC_GATED].code != ERR_NONE ? why[EXEC_GATED].text
+                                                  : "what was allowed was not verified";
     } else {
         ret->state = LAYER_UNAVAILABLE;
-        reason = why[EXEC_GATED].code != ERR_NONE ? why[EXEC_GATED].text : "a refused program was not refused";
+        reason = why[EXEC_GATED].code != ERR_NONE ? why[EXEC_GATED].text
+                                                  : "a refused program was not refused";
     }
     snprintf(ret->reason, sizeof ret->reason, "%.*s", (int)sizeof ret->reason - 1, reason);
 }
@@ -68,7 +70,8 @@ json_t *exec_probe_run(struct layer_status *ret, const char *launcher, uid_t uid
     struct err why[ARRAY_LEN(expected)];
     for (int i = 0; i < (int)ARRAY_LEN(expected); i++) {
         why[i] = (struct err)ERR_INIT;
-        AUTO_FREE char *text = exec_trial_run(&trial, (enum exec_gating)i, launcher, uid, gid, &why[i]);
+        AUTO_FREE char *text =
+            exec_trial_run(&trial, (enum exec_gating)i, launcher, uid, gid, &why[i]);
         strv_push(&got, text);
     }
     *ret = (struct layer_status){0};

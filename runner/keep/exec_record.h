@@ -22,8 +22,8 @@ struct exec_record {
 #define AUTO_EXEC_RECORD __attribute__((cleanup(exec_record_release)))
 void exec_record_release(struct exec_record *r);
 
-/* below: the call that stands behind it, NULL: none known; its session, id and subagent are this one's.
- * Arguments of more than 64 KiB are shown in part; their digest is of all. */
+/* below: the call that stands behind it, NULL: none known; its session, id and subagent are this
+ * one's. Arguments of more than 64 KiB are shown in part; their digest is of all. */
 void exec_record_make(struct exec_record *ret, const struct keep_config *config,
                       const struct records *records, const struct exec_image *image,
                       const struct exec_args *args, const char *cwd, const struct strv *parents,

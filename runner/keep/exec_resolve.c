@@ -106,8 +106,8 @@ static bool is_self(const char *name)
     return strcmp(name, "self") == 0 || strcmp(name, "thread-self") == 0;
 }
 
-/* What the link says to the caller. The keeper's own procfs has the same processes, but what lies above
- * them there is the host. */
+/* What the link says to the caller. The keeper's own procfs has the same processes, but what lies
+ * above them there is the host. */
 static int self_of_caller(char ret[SELF_BYTES], const struct exec_place *place, const char *name)
 {
     struct procfs_numbers inside;

@@ -18,8 +18,10 @@ struct exec_place {
     int root_fd;
     pid_t tid; /* the caller */
     int dirfd; /* the caller's descriptor that relative paths start from, or AT_FDCWD */
-    struct exec_heads *heads; /* what is known of files from earlier execs (exec_image.h); or NULL */
-    const char *path; /* PATH of the box, which finds the system's programs (exec_names.h); or NULL */
+    struct exec_heads
+        *heads; /* what is known of files from earlier execs (exec_image.h); or NULL */
+    const char
+        *path; /* PATH of the box, which finds the system's programs (exec_names.h); or NULL */
 };
 
 /* An O_PATH descriptor of the file. flags: AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH. -1 with the errno

@@ -1,11 +1,11 @@
 /*
  * exec_trial: the exec gate tried in a real box, without a keeper, for `headgate doctor`.
  *
- * A script runs in a box whose execs are judged here. One program is refused, by whatever name or way
- * it is started; and what was allowed can be changed between the answer and the kernel's own look, by
- * this process in the caller's memory or in the box's files, which no thread in the box could do at a
- * worse moment. Blocks for at most ten seconds; no other child of the process may be waited for
- * meanwhile.
+ * A script runs in a box whose execs are judged here. One program is refused, by whatever name or
+ * way it is started; and what was allowed can be changed between the answer and the kernel's own
+ * look, by this process in the caller's memory or in the box's files, which no thread in the box
+ * could do at a worse moment. Blocks for at most ten seconds; no other child of the process may be
+ * waited for meanwhile.
  */
 #ifndef KEEP_EXEC_TRIAL_H
 #define KEEP_EXEC_TRIAL_H

@@ -3,8 +3,8 @@
  * that asked for it stays.
  *
  * Each connection that is accepted on 127.0.0.1 of the host is given a socket that pid 1 connects
- * inside the box; when that has arrived, both are relayed as raw bytes (service.h). The box gains nothing by it: it
- * only answers.
+ * inside the box; when that has arrived, both are relayed as raw bytes (service.h). The box gains
+ * nothing by it: it only answers.
  */
 #ifndef KEEP_FORWARD_H
 #define KEEP_FORWARD_H
@@ -33,8 +33,8 @@ bool forwards_open(struct forwards *f, const void *owner, int port, int wanted, 
                    struct err *err) WARN_UNUSED;
 /* The owner left: its ports close; connections that are open stay. */
 void forwards_leave(struct forwards *f, const void *owner);
-/* The socket that was asked for (taken over; it may still be on its way), or -1 when nothing answers
- * at that port. */
+/* The socket that was asked for (taken over; it may still be on its way), or -1 when nothing
+ * answers at that port. */
 void forwards_dialed(struct forwards *f, int id, int fd);
 void forwards_close(struct forwards *f);
 

@@ -4,9 +4,9 @@
  *   running --something waits--> frozen --nothing waits, or the end begins--> running
  *
  * By the box's cgroup where it has one that can be frozen, else by SIGSTOP to all of its processes
- * but pid 1, which has to hear the keeper; SIGCONT then goes to those alone that were stopped here, children
- * before their parents, so that no shell takes the stop for one of its jobs. A frozen process can
- * be killed in both ways, so the end of the keeper ends the box as ever (keep.h).
+ * but pid 1, which has to hear the keeper; SIGCONT then goes to those alone that were stopped here,
+ * children before their parents, so that no shell takes the stop for one of its jobs. A frozen
+ * process can be killed in both ways, so the end of the keeper ends the box as ever (keep.h).
  *
  * Where the kernel gives a waiting exec up at a signal (before Linux 5.19) a stop would make it ask
  * again for ever, so nothing is frozen by signals there.

@@ -5,7 +5,8 @@
 #include <unistd.h>
 #include "runner/base/mem.h"
 
-void hold_init(struct hold *h, uv_loop_t *loop, int64_t patience_ms, const struct hold_ops *ops, void *arg)
+void hold_init(struct hold *h, uv_loop_t *loop, int64_t patience_ms, const struct hold_ops *ops,
+               void *arg)
 {
     *h = (struct hold){.loop = loop, .ops = ops, .arg = arg, .patience_ms = patience_ms};
     uv_timer_init(loop, &h->patience);
@@ -19,7 +20,8 @@ bool hold_is_on(const struct hold *h)
 
 static void hold_on_closed(uv_handle_t *handle)
 {
-    struct hold_socket *s = (struct hold_socket *)((char *)handle - offsetof(struct hold_socket, poll));
+    struct hold_socket *s =
+        (struct hold_socket *)((char *)handle - offsetof(struct hold_socket, poll));
     if (s->fd >= 0)
         close(s->fd);
     free(s);
@@ -45,7 +47,8 @@ static void hold_on_wanted(uv_poll_t *poll, int status, int events)
 void hold_keep(struct hold *h, int port, int fd)
 {
     struct hold_socket *s = xcalloc(1, sizeof *s);
-    if (!hold_is_on(h) || h->n_sockets == HOLD_SOCKETS || uv_poll_init(h->loop, &s->poll, fd) != 0) {
+    if (!hold_is_on(h) || h->n_sockets == HOLD_SOCKETS ||
+        uv_poll_init(h->loop, &s->poll, fd) != 0) {
         free(s);
         if (hold_is_on(h))
             close(fd); /* what cannot be held is not served either */
@@ -63,7 +66,8 @@ void hold_keep(struct hold *h, int port, int fd)
 /* Its poll must be gone before another watches the same descriptor. */
 static void hold_on_let_go(uv_handle_t *handle)
 {
-    struct hold_socket *s = (struct hold_socket *)((char *)handle - offsetof(struct hold_socket, poll));
+    struct hold_socket *s =
+        (struct hold_socket *)((char *)handle - offsetof(struct hold_socket, poll));
     struct hold *h = handle->data;
     int fd = s->fd;
     s->fd = -1;

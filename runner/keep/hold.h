@@ -1,12 +1,13 @@
 /*
- * hold: what an agent asks of its model, or of anyone outside, waits until its hook has shaken hands with the gate: before that
- * nothing shows that its calls would be asked.
+ * hold: what an agent asks of its model, or of anyone outside, waits until its hook has shaken
+ * hands with the gate: before that nothing shows that its calls would be asked.
  *
  *   none --keep--> held --greeted--> let go
  *                   |--somebody waits, and nobody greets within the time--> overdue
  *
- * Listening sockets of the box are kept unaccepted: whoever connects is taken by the kernel and waits. The time runs from the
- * first that does, so that an agent that is only open holds nothing up.
+ * Listening sockets of the box are kept unaccepted: whoever connects is taken by the kernel and
+ * waits. The time runs from the first that does, so that an agent that is only open holds nothing
+ * up.
  */
 #ifndef KEEP_HOLD_H
 #define KEEP_HOLD_H
@@ -38,7 +39,8 @@ struct hold {
 };
 
 /* patience_ms 0: an agent that shakes no hands. */
-void hold_init(struct hold *h, uv_loop_t *loop, int64_t patience_ms, const struct hold_ops *ops, void *arg);
+void hold_init(struct hold *h, uv_loop_t *loop, int64_t patience_ms, const struct hold_ops *ops,
+               void *arg);
 /* There is something to wait for. */
 bool hold_is_on(const struct hold *h);
 /* Keep a listening socket (taken over) until then, or serve it at once. */

@@ -1,13 +1,15 @@
 /*
  * hook_guard: sees how each hook of an agent ends, before the agent does.
  *
- * For agents that run a call when its hook was killed or said nothing. A process whose words name the hook (the shell that the
- * agent starts it by, and the hook itself) stays traced once its exec was verified; at its end it stands still, with all that
- * it holds open and unreaped, while this decides:
+ * For agents that run a call when its hook was killed or said nothing. A process whose words name
+ * the hook (the shell that the agent starts it by, and the hook itself) stays traced once its exec
+ * was verified; at its end it stands still, with all that it holds open and unreaped, while this
+ * decides:
  *
  *   the hook      by itself with 0 or 2       as it should
  *   its shell     with 2, or with 0 after a hook of its own that ended with 0
- *   anything else                             told (`lost`): whoever owns this kills the agent before it learns of it
+ *   anything else                             told (`lost`): whoever owns this kills the agent
+ * before it learns of it
  *
  * Invariants: 1. One thread, the tracer's. 2. Whoever imitates a hook only ends its own attempt.
  */
@@ -23,14 +25,16 @@ struct guarded {
 };
 
 struct hook_guard {
-    const char *words; /* borrowed: of a hook, as one text with blanks; NULL: this agent needs no guard */
+    const char
+        *words; /* borrowed: of a hook, as one text with blanks; NULL: this agent needs no guard */
     struct guarded *all;
     size_t n;
     void (*lost)(void *arg, pid_t pid, const char *how); /* pid still stands, below its agent */
     void *lost_arg;
 };
 
-/* A verified exec that stands before its first instruction, traced: let it begin under guard. False: it is no hook. */
+/* A verified exec that stands before its first instruction, traced: let it begin under guard.
+ * False: it is no hook. */
 bool hook_guard_take(struct hook_guard *g, pid_t pid);
 /* One status of waitpid. False: not of one that is guarded. */
 bool hook_guard_event(struct hook_guard *g, pid_t pid, int status);

@@ -1,8 +1,8 @@
 #include <string.h>
 #include "runner/keep/http_head.h"
 
-/* SIZE [;extension] CR LF data CR LF ... 0 CR LF CR LF. Extensions are read by some programs and not
- * by others, so they are refused. */
+/* SIZE [;extension] CR LF data CR LF ... 0 CR LF CR LF. Extensions are read by some programs and
+ * not by others, so they are refused. */
 enum {
     PART_SIZE,
     PART_SIZE_LF,

@@ -88,8 +88,7 @@ static bool take_framing(struct http_head *h, struct err *err)
     bool has_length = false, is_chunked = false;
     for (size_t i = 0; i < h->n_headers; i++) {
         struct http_text name = h->headers[i].name, value = h->headers[i].value;
-        if (http_text_is_nocase(name, "Content-Length") &&
-            !take_length(h, value, &has_length, err))
+        if (http_text_is_nocase(name, "Content-Length") && !take_length(h, value, &has_length, err))
             return false;
         if (http_text_is_nocase(name, "Transfer-Encoding")) {
             if (is_chunked || !http_text_is_nocase(value, "chunked") || h->minor == 0)
@@ -114,7 +113,8 @@ static bool take_header(struct http_head *h, struct http_text line, struct err *
     if (line.ptr[0] == ' ' || line.ptr[0] == '\t')
         return err_set(err, ERR_FORMAT, "a header goes on in a second line");
     if (!colon || h->n_headers == HTTP_HEADERS_MAX)
-        return err_set(err, ERR_FORMAT, colon ? "there are too many headers" : "a line is no header");
+        return err_set(err, ERR_FORMAT,
+                       colon ? "there are too many headers" : "a line is no header");
     size_t name_len = (size_t)(colon - line.ptr);
     struct http_header header = {{line.ptr, name_len}, trimmed(colon + 1, line.len - name_len - 1)};
     if (!is_token(header.name) || !is_plain(header.value, true))
@@ -191,7 +191,8 @@ static enum http_result take_head(struct http_head *ret, const char *bytes, size
     if (result == HTTP_DONE)
         result = take_headers(ret, bytes, &at, end, err);
     if (result == HTTP_MORE && len >= HTTP_HEAD_BYTES)
-        return err_set(err, ERR_LIMIT, "the head is longer than %d bytes", HTTP_HEAD_BYTES), HTTP_BAD;
+        return err_set(err, ERR_LIMIT, "the head is longer than %d bytes", HTTP_HEAD_BYTES),
+               HTTP_BAD;
     return result;
 }
 
@@ -209,9 +210,8 @@ enum http_result http_response(struct http_head *ret, const char *bytes, size_t 
 void http_add_end_to_end(struct buf *out, const struct http_head *head)
 {
     static const char *const of_hop[] = {
-        "Connection", "Proxy-Connection", "Keep-Alive",          "Upgrade",
-        "TE",         "HTTP2-Settings",   "Proxy-Authorization", "Proxy-Authenticate",
-        "Trailer",
+        "Connection",     "Proxy-Connection",    "Keep-Alive",         "Upgrade", "TE",
+        "HTTP2-Settings", "Proxy-Authorization", "Proxy-Authenticate", "Trailer",
     };
     for (size_t i = 0; i < head->n_headers; i++) {
         const struct http_header *h = &head->headers[i];

@@ -27,15 +27,15 @@ struct http_header {
 enum http_framing { HTTP_NO_BODY, HTTP_LENGTH, HTTP_CHUNKED };
 
 struct http_head {
-    size_t len;               /* bytes of the head, the empty line included */
-    int minor;                /* HTTP/1.minor */
-    struct http_text method;  /* of a request */
-    struct http_text target;  /* of a request */
-    int status;               /* of a response */
-    struct http_text line;    /* the whole first line */
-    struct http_text host;    /* the Host header; ptr NULL: none */
+    size_t len;                /* bytes of the head, the empty line included */
+    int minor;                 /* HTTP/1.minor */
+    struct http_text method;   /* of a request */
+    struct http_text target;   /* of a request */
+    int status;                /* of a response */
+    struct http_text line;     /* the whole first line */
+    struct http_text host;     /* the Host header; ptr NULL: none */
     enum http_framing framing; /* of the body as the headers tell it */
-    uint64_t length;          /* HTTP_LENGTH */
+    uint64_t length;           /* HTTP_LENGTH */
     struct http_header headers[HTTP_HEADERS_MAX];
     size_t n_headers;
 };
@@ -47,7 +47,7 @@ enum http_result http_request(struct http_head *ret, const char *bytes, size_t l
 enum http_result http_response(struct http_head *ret, const char *bytes, size_t len,
                                struct err *err);
 
-bool http_text_is(struct http_text text, const char *word);       /* exact */
+bool http_text_is(struct http_text text, const char *word);        /* exact */
 bool http_text_is_nocase(struct http_text text, const char *word); /* ASCII */
 /* Append the headers that are not of this hop alone (Connection, Upgrade, Proxy-*, ...), then
  * `Connection: close` and the empty line: after this message comes no other. */

@@ -280,7 +280,8 @@ static void keep_on_hook_lost(void *arg, pid_t pid, const char *how)
     if (pid)
         keep_kill_above(k, pid);
     err_set(&k->error, ERR_REFUSED,
-            "a hook of %s %s before the gate's answer had reached its agent, which would then run the call; so the attempt was "
+            "a hook of %s %s before the gate's answer had reached its agent, which would then run "
+            "the call; so the attempt was "
             "stopped ('headgate resume %s' goes on)",
             k->config.agent, how, k->config.attempt);
     box_side_kill(&k->box);
@@ -322,7 +323,8 @@ static bool keep_listen(struct keep *k, struct err *err)
     if (gate < 0 || !door_open(&k->door, &k->loop, gate, &k->config, &k->records, err))
         return err_prefix(err, "the gate socket");
     if (k->config.guard) {
-        k->exec.guard = (struct hook_guard){.words = k->config.guard, .lost = keep_on_hook_lost, .lost_arg = k};
+        k->exec.guard =
+            (struct hook_guard){.words = k->config.guard, .lost = keep_on_hook_lost, .lost_arg = k};
         k->door.lost = keep_on_hook_gone;
         k->door.lost_arg = k;
     }

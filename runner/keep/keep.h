@@ -90,10 +90,10 @@ struct keep {
 
     uv_signal_t sigterm, sighup;
     uv_prepare_t before_waiting; /* for events: freezes and thaws by what waits then */
-    uv_timer_t linger; /* retries of `exited`, the minute without a server, the last second */
-    uv_timer_t still; /* since the agent's terminal moved */
+    uv_timer_t linger;      /* retries of `exited`, the minute without a server, the last second */
+    uv_timer_t still;       /* since the agent's terminal moved */
     uv_timer_t pulse_pause; /* between two records of the pulse */
-    uv_timer_t enter; /* from a text that was said to the key that sends it */
+    uv_timer_t enter;       /* from a text that was said to the key that sends it */
 
     struct layer_report report; /* of the box, once it was told */
     struct layer_status own;    /* what the keeper took from itself */

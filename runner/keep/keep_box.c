@@ -104,7 +104,8 @@ bool keep_box_start(struct keep *k, struct err *err)
     AUTO_FD int errout = -1;
     if (null < 0)
         return err_sys(err, errno, "cannot open /dev/null");
-    if (k->config.hears != SPEECH_NONE && !speech_open(&k->speech, &k->loop, k->config.hears, &in, err))
+    if (k->config.hears != SPEECH_NONE &&
+        !speech_open(&k->speech, &k->loop, k->config.hears, &in, err))
         return false;
     if (!keep_pipes(k, &out, &errout, err))
         return false;
@@ -146,19 +147,22 @@ static json_t *keep_layers_json(const struct keep *k, const struct layer_report 
         keep_add_layer(list, layer_name((enum layer_id)id), &report->layer[id]);
     keep_add_layer(list, "exec", &k->exec.layer);
     if (k->config.exec != EXEC_OFF) {
-        AUTO_FREE char *limits = xasprintf(
-            "%s%s", exec_not_covered(),
-            k->config.may_debug ? "; given up (gate.debugger): execs under a debugger in the box are "
-                                  "not verified"
-                                : "");
+        AUTO_FREE char *limits =
+            xasprintf("%s%s", exec_not_covered(),
+                      k->config.may_debug
+                          ? "; given up (gate.debugger): execs under a debugger in the box are "
+                            "not verified"
+                          : "");
         jx_set_str(json_array_get(list, LAYER_COUNT), "limits", limits);
     }
     keep_add_layer(list, "keeper", &k->own);
     if (k->config.has_no_canary)
         keep_add_layer(list, "canary",
-                       &(struct layer_status){.state = LAYER_DEGRADED,
-                                              .reason = "not made on request: nothing has shown that this agent runs no "
-                                                        "call that is denied"});
+                       &(struct layer_status){
+                           .state = LAYER_DEGRADED,
+                           .reason =
+                               "not made on request: nothing has shown that this agent runs no "
+                               "call that is denied"});
     return list;
 }
 
@@ -234,13 +238,16 @@ static void keep_on_no_hello(void *arg)
 {
     struct keep *k = arg;
     if (k->config.is_unasked) {
-        records_note(&k->records, "%s has not shaken hands with the gate yet; until it does nothing it asks for reaches anyone",
+        records_note(&k->records,
+                     "%s has not shaken hands with the gate yet; until it does nothing it asks for "
+                     "reaches anyone",
                      k->config.agent);
         return;
     }
     if (k->error.code == ERR_NONE)
         err_set(&k->error, ERR_REFUSED,
-                "%s did not shake hands with the gate within %lld s, so its hook is not in force; nothing reached its model "
+                "%s did not shake hands with the gate within %lld s, so its hook is not in force; "
+                "nothing reached its model "
                 "('headgate agent check --canary %s' tells more)",
                 k->config.agent, (long long)(k->config.hello_ms / 1000), k->config.agent);
     box_side_kill(&k->box);
@@ -265,7 +272,8 @@ static void keep_on_listener(struct keep *k, const struct box_msg *msg)
         close(fd);
 }
 
-/* What was served for the set-up is closed to new connections until the agent's hook has shaken hands. */
+/* What was served for the set-up is closed to new connections until the agent's hook has shaken
+ * hands. */
 static void keep_hold_later(struct keep *k)
 {
     if (hold_is_on(&k->hold)) {

@@ -50,7 +50,8 @@ static bool load_texts(struct keep_config *c, const json_t *j, struct err *err)
     const json_t *input = jx_obj(j, "input");
     const char *task = jx_str(input, "task", NULL);
     c->task = task ? xstrdup(task) : NULL;
-    return speech_form_parse(&c->hears, jx_str(input, "form", ""), err) || err_prefix(err, "keep.json");
+    return speech_form_parse(&c->hears, jx_str(input, "form", ""), err) ||
+           err_prefix(err, "keep.json");
 }
 
 /* An absent member is 0 and takes the fallback; a negative one or one above the bound is refused.
@@ -123,7 +124,8 @@ static bool load_exec(struct keep_config *c, const json_t *j, struct err *err)
     c->is_exec_required = jx_bool(exec, "required", false);
     c->is_exec_unverified = !jx_bool(exec, "verify", true);
     c->may_debug = jx_bool(exec, "debugger", false);
-    if (!load_int(&c->exec_deadline_ms, exec, "deadline_ms", KEEP_EXEC_DEADLINE_MS, INT32_MAX, err) ||
+    if (!load_int(&c->exec_deadline_ms, exec, "deadline_ms", KEEP_EXEC_DEADLINE_MS, INT32_MAX,
+                  err) ||
         !load_forms(&c->exec_calls, exec, "calls", err) ||
         !load_forms(&c->exec_helpers, exec, "helpers", err) ||
         !load_forms(&c->exec_selves, exec, "selves", err))

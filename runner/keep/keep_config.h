@@ -26,19 +26,22 @@ struct keep_config {
     char *attempt; /* "3.2" */
     char *agent;   /* the kind, "claude" */
     char *socket, *gate_socket;
-    char *worktree, *home; /* as seen inside the box */
-    char *path;            /* PATH of its programs */
-    char *output;          /* "lines" or "claude": how a last line is found */
+    char *worktree, *home;  /* as seen inside the box */
+    char *path;             /* PATH of its programs */
+    char *output;           /* "lines" or "claude": how a last line is found */
     enum speech_form hears; /* how it is spoken to on its standard input */
     char *task;             /* the first words there; NULL: it has its task by other ways */
     struct buf plan;
-    char *plan_name; /* its file */
-    bool has_no_canary; /* the agent has not shown that it runs no call that is denied, though it could have */
-    int64_t hello_ms; /* how long what it asks of anyone outside waits for its hook to shake hands; 0: it does not */
-    bool is_unasked; /* its terminal was opened without a task: it may shake hands only once it has one */
-    char *guard; /* words of hooks whose end is watched (hook_guard.h); NULL: none are */
-    bool has_setup;  /* a set-up command runs before the agent */
-    bool freezes;    /* it stands still while a person decides */
+    char *plan_name;    /* its file */
+    bool has_no_canary; /* the agent has not shown that it runs no call that is denied, though it
+                           could have */
+    int64_t hello_ms; /* how long what it asks of anyone outside waits for its hook to shake hands;
+                         0: it does not */
+    bool is_unasked;  /* its terminal was opened without a task: it may shake hands only once it has
+                         one */
+    char *guard;      /* words of hooks whose end is watched (hook_guard.h); NULL: none are */
+    bool has_setup;   /* a set-up command runs before the agent */
+    bool freezes;     /* it stands still while a person decides */
     bool is_interactive;
     uint16_t cols, rows;
     int64_t memory_bytes, pids, time_ms; /* 0: none */
@@ -47,20 +50,21 @@ struct keep_config {
     int64_t deadline_ms; /* how long an asked call waits for a person */
     int64_t patience_ms; /* how long it then waits on, the person told again; 0: it is denied */
     enum exec_policy exec;
-    bool is_exec_required;    /* asked for by name: without a working gate nothing starts */
-    bool is_exec_unverified;  /* for negative controls only: races are not excluded */
-    bool may_debug;           /* an exec that a debugger in the box traces goes on unverified */
-    struct exec_forms exec_calls;   /* what carries out a shell call of this agent */
+    bool is_exec_required;        /* asked for by name: without a working gate nothing starts */
+    bool is_exec_unverified;      /* for negative controls only: races are not excluded */
+    bool may_debug;               /* an exec that a debugger in the box traces goes on unverified */
+    struct exec_forms exec_calls; /* what carries out a shell call of this agent */
     struct exec_forms exec_helpers; /* what this agent starts by itself */
     struct exec_forms exec_selves;  /* what of that is the agent as well */
-    int64_t exec_deadline_ms; /* how long an asked exec waits for a person */
-    int64_t linger_ms;        /* how long it waits for a server after the agent's end */
+    int64_t exec_deadline_ms;       /* how long an asked exec waits for a person */
+    int64_t linger_ms;              /* how long it waits for a server after the agent's end */
     struct keep_service *services;
     size_t n_services;
     uint16_t proxy_port;     /* inside; 0: no proxy, so no network */
     struct strv net;         /* hosts that are listed for this attempt, patterns of host.h */
     int64_t net_deadline_ms; /* how long a connection waits for a person */
-    json_t *models; /* where the relay of each port `inside` leads (runner/model); empty: the agent reaches them by itself */
+    json_t *models;  /* where the relay of each port `inside` leads (runner/model); empty: the agent
+                        reaches them by itself */
     json_t *remotes; /* of the person's repository, as of broker.h; NULL: there is no broker */
     struct policy policy;
 };

@@ -1,5 +1,6 @@
 /*
- * keep_pulse: how the agent stands (runner/agents/pulse.h), as records: at once when it changed, then at most one a second.
+ * keep_pulse: how the agent stands (runner/agents/pulse.h), as records: at once when it changed,
+ * then at most one a second.
  */
 #include "runner/base/clock.h"
 #include "runner/base/jx.h"
@@ -46,7 +47,8 @@ static void keep_on_still(uv_timer_t *timer)
 {
     struct keep *k = timer->data;
     AUTO_JSON json_t *waiting = keep_waiting(k);
-    if (k->state == KEEP_RUNNING && json_array_size(waiting) == 0 && pulse_terminal(&k->pulse, true))
+    if (k->state == KEEP_RUNNING && json_array_size(waiting) == 0 &&
+        pulse_terminal(&k->pulse, true))
         keep_pulse_changed(k);
 }
 
@@ -59,7 +61,8 @@ void keep_pulse_stir(struct keep *k)
         keep_pulse_changed(k);
 }
 
-/* What the agent took up of what was said to it, and whether it waits for more that nobody will say. */
+/* What the agent took up of what was said to it, and whether it waits for more that nobody will
+ * say. */
 static void keep_pulse_follow(struct keep *k)
 {
     struct err err = ERR_INIT;

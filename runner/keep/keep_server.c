@@ -88,10 +88,12 @@ static void keep_press_enter(uv_timer_t *timer)
     struct keep *k = timer->data;
     uv_timer_stop(timer);
     if (k->room.agent && !stream_write(k->room.agent, "\r", 1))
-        records_note(&k->records, "what was said was not sent: the agent does not read its terminal");
+        records_note(&k->records,
+                     "what was said was not sent: the agent does not read its terminal");
 }
 
-/* To a headless agent on its standard input. In a terminal typed as a person would: interfaces take a return that comes at once with the text for a part of what is pasted. */
+/* To a headless agent on its standard input. In a terminal typed as a person would: interfaces take
+ * a return that comes at once with the text for a part of what is pasted. */
 static void keep_on_say(struct keep *k, const json_t *msg)
 {
     const char *text = jx_str(msg, "text", "");
@@ -141,8 +143,8 @@ static void keep_command(void *arg, const json_t *msg)
         const char *name;
         void (*handle)(struct keep *k, const json_t *msg);
     } commands[] = {
-        {"policy", keep_on_policy}, {"name", keep_on_name}, {"decide", keep_on_decide},
-        {"stop", keep_on_stop},     {"say", keep_on_say},   {"quit", keep_on_quit},
+        {"policy", keep_on_policy}, {"name", keep_on_name},   {"decide", keep_on_decide},
+        {"stop", keep_on_stop},     {"say", keep_on_say},     {"quit", keep_on_quit},
         {"broker", keep_on_broker}, {"token", keep_on_token},
     };
     const char *t = jx_str(msg, "t", "");
@@ -184,8 +186,10 @@ static void keep_on_trouble(void *arg, const struct err *err)
     records_note(&k->records, "the log is not written any more: %s", err->text);
 }
 
-const struct output_ops keep_output_ops = {
-    .line = keep_on_line, .whole = keep_pulse_line, .full = keep_on_full, .trouble = keep_on_trouble};
+const struct output_ops keep_output_ops = {.line = keep_on_line,
+                                           .whole = keep_pulse_line,
+                                           .full = keep_on_full,
+                                           .trouble = keep_on_trouble};
 
 static void keep_on_usage(void *arg, const struct account_usage *usage)
 {

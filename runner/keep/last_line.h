@@ -15,7 +15,7 @@ enum { LAST_LINE_BYTES = 512 };
 enum last_line_escape { LAST_LINE_TEXT, LAST_LINE_ESC, LAST_LINE_CSI, LAST_LINE_STRING };
 
 struct last_line {
-    const char *kind;   /* as agent.h's output; borrowed */
+    const char *kind; /* as agent.h's output; borrowed */
     /* Each whole line, before it is looked at; NULL: nobody wants it. */
     void (*whole)(void *arg, const char *line, size_t len);
     void *arg;

@@ -51,8 +51,8 @@ bool model_side_open(struct model_side *ret, const json_t *models, const json_t 
     int ends[2];
     AUTO_BUF struct buf text = BUF_INIT;
     /* Borrowed only; jansson counts references on const values too. */
-    AUTO_JSON json_t *config = json_pack("{s:O, s:O?}", "models", (json_t *)(uintptr_t)models, "keys",
-                                         (json_t *)(uintptr_t)keys);
+    AUTO_JSON json_t *config = json_pack("{s:O, s:O?}", "models", (json_t *)(uintptr_t)models,
+                                         "keys", (json_t *)(uintptr_t)keys);
     AUTO_FREE char *program = paths_program("headgate-model", err);
     if (!program)
         return false;
@@ -70,7 +70,8 @@ bool model_side_open(struct model_side *ret, const json_t *models, const json_t 
     explicit_bzero(text.ptr, text.len);
     if (!ok)
         return false;
-    *ret = (struct model_side){.pid = pid, .fd = steal_fd(&ours), .in = BUF_INIT, .questions = json_object()};
+    *ret = (struct model_side){
+        .pid = pid, .fd = steal_fd(&ours), .in = BUF_INIT, .questions = json_object()};
     return true;
 }
 
@@ -126,8 +127,8 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     }
 }
 
-bool model_side_follow(struct model_side *m, uv_loop_t *loop, void (*ask)(void *arg, const json_t *question), void *arg,
-                       struct err *err)
+bool model_side_follow(struct model_side *m, uv_loop_t *loop,
+                       void (*ask)(void *arg, const json_t *question), void *arg, struct err *err)
 {
     m->ask = ask;
     m->arg = arg;

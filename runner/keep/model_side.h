@@ -3,8 +3,9 @@
  * the agent asks its models (runner/model). It is started before the box, and told of the box's
  * listening sockets when they are there; the end of this process's end of the stream is its end.
  *
- * Where a model is asked with a login of the person's, the relay asks for its access token on the same stream. Such a question is
- * the server's to answer (runner/server/renewal.h); it is kept until it did, and told again to a server that comes later.
+ * Where a model is asked with a login of the person's, the relay asks for its access token on the
+ * same stream. Such a question is the server's to answer (runner/server/renewal.h); it is kept
+ * until it did, and told again to a server that comes later.
  */
 #ifndef KEEP_MODEL_SIDE_H
 #define KEEP_MODEL_SIDE_H
@@ -29,17 +30,21 @@ struct model_side {
         .fd = -1        \
     }
 
-/* Start the relay to models (a list as of upstream_load) with keys {PLACEHOLDER: KEY}; both borrowed. */
+/* Start the relay to models (a list as of upstream_load) with keys {PLACEHOLDER: KEY}; both
+ * borrowed. */
 bool model_side_open(struct model_side *ret, const json_t *models, const json_t *keys,
                      struct err *err) WARN_UNUSED;
 /* Hand a listening socket over, which leads to this one of the models; it is closed here. */
-bool model_side_listen(const struct model_side *m, size_t model, int fd, struct err *err) WARN_UNUSED;
+bool model_side_listen(const struct model_side *m, size_t model, int fd,
+                       struct err *err) WARN_UNUSED;
 /* Listen to what it asks. */
-bool model_side_follow(struct model_side *m, uv_loop_t *loop, void (*ask)(void *arg, const json_t *question), void *arg,
+bool model_side_follow(struct model_side *m, uv_loop_t *loop,
+                       void (*ask)(void *arg, const json_t *question), void *arg,
                        struct err *err) WARN_UNUSED;
 /* Ask again what was not answered: there is a new server. */
 void model_side_ask_again(const struct model_side *m);
-/* The server's answer, passed on. Returns what the person has to be told and was not yet, borrowed, else NULL. */
+/* The server's answer, passed on. Returns what the person has to be told and was not yet, borrowed,
+ * else NULL. */
 const char *model_side_answer(struct model_side *m, const json_t *answer);
 /* The handle, before the loop ends; the rest after it. */
 void model_side_stop(struct model_side *m);

@@ -157,8 +157,10 @@ static bool may_be_narrowed(struct moves *m, pid_t tid)
     if (!narrowed_may_be(&m->narrowed, m->box->child.pid, tid))
         return false;
     if (!m->has_told)
-        records_note(m->records, "a folder was not renamed (EXDEV): who wanted it may be under Landlock rules of "
-                                 "its own, which nobody else can keep");
+        records_note(
+            m->records,
+            "a folder was not renamed (EXDEV): who wanted it may be under Landlock rules of "
+            "its own, which nobody else can keep");
     m->has_told = true;
     return true;
 }

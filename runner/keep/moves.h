@@ -2,13 +2,14 @@
  * moves: renames in the box, each of which parks at the listener where the worktree is an overlay.
  *
  *   parked -> no folder of the overlay -> the kernel carries it out
- *          -> a folder -> waits for its turn -> pid 1 carries it out (sandbox/launch/move.h) -> its errno
+ *          -> a folder -> waits for its turn -> pid 1 carries it out (sandbox/launch/move.h) -> its
+ * errno
  *
- * A program that narrows itself by Landlock must not rename what its rules keep from it, and pid 1 cannot
- * take those on: the kernel has the word on what it and its offspring rename (narrowed.h).
+ * A program that narrows itself by Landlock must not rename what its rules keep from it, and pid 1
+ * cannot take those on: the kernel has the word on what it and its offspring rename (narrowed.h).
  *
- * Nothing is decided here: a caller that deceives the look gets the kernel's answer instead of pid 1's,
- * or the other way round, and both act with the box's own rights.
+ * Nothing is decided here: a caller that deceives the look gets the kernel's answer instead of pid
+ * 1's, or the other way round, and both act with the box's own rights.
  */
 #ifndef KEEP_MOVES_H
 #define KEEP_MOVES_H
@@ -19,7 +20,7 @@
 #include "runner/keep/records.h"
 
 struct moves {
-    const char *worktree; /* in the box; borrowed */
+    const char *worktree;       /* in the box; borrowed */
     const int *listener_fd;     /* borrowed */
     struct records *records;    /* borrowed */
     const struct box_side *box; /* borrowed */

@@ -1,11 +1,12 @@
 /*
  * narrowed: which processes of a box may be under Landlock rules of their own, beside the box's.
  *
- * The kernel tells nobody. Rules go from a process to whatever it starts from then on, so those that took
- * rules on (landlock_restrict_self(2)) are kept, and a process is clear when neither it nor any above it
- * is one of them. That holds as long as the one above is the one that started it: an orphan is
- * pid 1's, so what is pid 1's must be older than every one of them; and where a process adopts orphans
- * (PR_SET_CHILD_SUBREAPER) or gives a child to its own parent (CLONE_PARENT) nobody is clear.
+ * The kernel tells nobody. Rules go from a process to whatever it starts from then on, so those
+ * that took rules on (landlock_restrict_self(2)) are kept, and a process is clear when neither it
+ * nor any above it is one of them. That holds as long as the one above is the one that started it:
+ * an orphan is pid 1's, so what is pid 1's must be older than every one of them; and where a
+ * process adopts orphans (PR_SET_CHILD_SUBREAPER) or gives a child to its own parent (CLONE_PARENT)
+ * nobody is clear.
  */
 #ifndef KEEP_NARROWED_H
 #define KEEP_NARROWED_H

@@ -12,9 +12,9 @@ enum net_decision { NET_UNDECIDED, NET_APPROVED, NET_REFUSED };
 
 struct net_count {
     struct net_count *next;
-    struct net_target target; /* via: of the first connection */
-    enum net_decision decision; /* of a person */
-    char *reason;               /* of NET_REFUSED, as the client is told */
+    struct net_target target;      /* via: of the first connection */
+    enum net_decision decision;    /* of a person */
+    char *reason;                  /* of NET_REFUSED, as the client is told */
     bool is_recorded, was_allowed; /* the policy's decision is on record for this epoch */
     int64_t recorded_epoch;
     uint64_t connections, denied, refused, up, down;
@@ -35,7 +35,8 @@ struct net_count *net_count_find(struct net_count *list, const struct net_target
  * are LIMIT_NET_HOSTS, and none of them can be forgotten. */
 struct net_count *net_count_of(struct net_count **list, size_t *n, const struct net_target *target);
 bool net_count_is_dirty(const struct net_count *count);
-/* Append who asks for it, for people: " (asked for by /usr/bin/curl)"; nothing where it is not known. */
+/* Append who asks for it, for people: " (asked for by /usr/bin/curl)"; nothing where it is not
+ * known. */
 void net_count_add_asker(struct buf *out, const struct net_count *count);
 /* The body of a `net` record; new reference. */
 json_t *net_count_json(const struct net_count *count);

@@ -97,9 +97,8 @@ static void net_call_wait(struct net_call *call, struct proxy_conn *conn)
 }
 
 static enum proxy_verdict net_ask(struct net_gate *g, struct proxy_conn *conn,
-                                  const struct net_count *count,
-                                  const struct call_request *request, const struct judgement *j,
-                                  struct buf *reason)
+                                  const struct net_count *count, const struct call_request *request,
+                                  const struct judgement *j, struct buf *reason)
 {
     struct err err = ERR_INIT;
     AUTO_BUF struct buf why = BUF_INIT;

@@ -50,8 +50,8 @@ bool net_gate_init(struct net_gate *ret, uv_loop_t *loop, const struct keep_conf
 void net_gate_close(struct net_gate *g);
 void net_gate_release(struct net_gate *g);
 
-/* The policy is another: connections that it does not allow are closed, and what waits is denied where it
- * denies. */
+/* The policy is another: connections that it does not allow are closed, and what waits is denied
+ * where it denies. */
 void net_gate_policy_changed(struct net_gate *g);
 /* `name` and `decide` messages; those of calls that are not ours are passed over. */
 void net_gate_name(struct net_gate *g, const json_t *msg);

@@ -31,8 +31,8 @@ bool notice_take(struct notice *ret, int listener_fd)
         memset(&got, 0, sizeof got); /* or the kernel refuses */
     } while (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &got) != 0 &&
              (errno == ENOENT || errno == EINTR));
-    *ret = (struct notice){
-        .id = got.notif.id, .tid = (pid_t)got.notif.pid, .call = got.notif.data.nr};
+    *ret =
+        (struct notice){.id = got.notif.id, .tid = (pid_t)got.notif.pid, .call = got.notif.data.nr};
     for (size_t i = 0; i < 6; i++)
         ret->args[i] = got.notif.data.args[i];
     return ret->id != 0;

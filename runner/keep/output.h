@@ -15,7 +15,8 @@
 
 struct output_ops {
     void (*line)(void *arg, const char *line, size_t len, int64_t bytes); /* at most ten a second */
-    /* A whole line as the agent wrote it, each; is_aside: to its standard error where that has a pipe of its own. */
+    /* A whole line as the agent wrote it, each; is_aside: to its standard error where that has a
+     * pipe of its own. */
     void (*whole)(void *arg, bool is_aside, const char *line, size_t len);
     void (*full)(void *arg);
     void (*trouble)(void *arg, const struct err *err); /* the log cannot be written; once */

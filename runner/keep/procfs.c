@@ -7,7 +7,12 @@
 #include <unistd.h>
 #include "runner/base/mem.h"
 
-enum { STAT_BYTES = 1024, STATUS_BYTES = 4096, FIELD_PARENT = 1, FIELD_START = 19 }; /* counted from the state on */
+enum {
+    STAT_BYTES = 1024,
+    STATUS_BYTES = 4096,
+    FIELD_PARENT = 1,
+    FIELD_START = 19
+}; /* counted from the state on */
 
 ssize_t procfs_read(char *ret, size_t size, pid_t pid, const char *name)
 {
@@ -19,7 +24,8 @@ ssize_t procfs_read(char *ret, size_t size, pid_t pid, const char *name)
     return n;
 }
 
-/* The last number of a line of status, which is the one inside (NStgid, NSpid: proc(5)); 0: none. */
+/* The last number of a line of status, which is the one inside (NStgid, NSpid: proc(5)); 0: none.
+ */
 static long number_inside(const char *status, const char *key)
 {
     const char *line = strstr(status, key);

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Up to size - 1 bytes of /proc/PID/NAME, with a NUL behind them. Returns how many, -1: it is gone or
- * may not be read. */
+/* Up to size - 1 bytes of /proc/PID/NAME, with a NUL behind them. Returns how many, -1: it is gone
+ * or may not be read. */
 ssize_t procfs_read(char *ret, size_t size, pid_t pid, const char *name);
 
 /* The process of a thread; the same number where that cannot be read. */

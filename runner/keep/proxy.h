@@ -70,7 +70,8 @@ void proxy_init(struct proxy *ret, uv_loop_t *loop, const struct proxy_ops *ops,
 bool proxy_listen(struct proxy *p, int fd, struct err *err) WARN_UNUSED;
 /* Accept no more until proxy_listen takes sockets over again; connections stay. */
 void proxy_deafen(struct proxy *p);
-/* Close all connections and accept no more. Idempotent. The memory is in use until the loop ended. */
+/* Close all connections and accept no more. Idempotent. The memory is in use until the loop ended.
+ */
 void proxy_close(struct proxy *p);
 void proxy_release(struct proxy *p);
 

@@ -169,8 +169,10 @@ static const char *proxy_title(int status)
         int status;
         const char *title;
     } titles[] = {
-        {400, "Bad Request"},         {403, "Denied by Headgate"},
-        {421, "Misdirected Request"}, {502, "Bad Gateway"},
+        {400, "Bad Request"},
+        {403, "Denied by Headgate"},
+        {421, "Misdirected Request"},
+        {502, "Bad Gateway"},
     };
     for (size_t i = 0; i < ARRAY_LEN(titles); i++)
         if (titles[i].status == status)
@@ -317,8 +319,8 @@ static void proxy_connect_next(struct proxy_conn *c)
 {
     struct sockaddr_storage address;
     if (c->next_address == c->n_addresses) {
-        AUTO_FREE char *why = xasprintf("%s does not answer on port %u", c->target.host.text,
-                                        c->target.port);
+        AUTO_FREE char *why =
+            xasprintf("%s does not answer on port %u", c->target.host.text, c->target.port);
         proxy_conn_refuse(c, 502, SOCKS_REFUSED, why);
         return;
     }

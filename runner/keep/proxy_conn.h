@@ -11,15 +11,15 @@
 #include "runner/keep/tls_flight.h"
 
 enum proxy_state {
-    PROXY_PACED,      /* came too fast after others; nothing is read yet */
-    PROXY_HEAD,       /* of whichever protocol; its first byte tells */
-    PROXY_SOCKS,      /* greeted, the request follows */
-    PROXY_JUDGED,     /* waits for a decision */
+    PROXY_PACED,  /* came too fast after others; nothing is read yet */
+    PROXY_HEAD,   /* of whichever protocol; its first byte tells */
+    PROXY_SOCKS,  /* greeted, the request follows */
+    PROXY_JUDGED, /* waits for a decision */
     PROXY_RESOLVING,
     PROXY_CONNECTING,
-    PROXY_CHECKING,   /* connected; what the client sends first is looked at */
+    PROXY_CHECKING, /* connected; what the client sends first is looked at */
     PROXY_RELAYING,
-    PROXY_ENDING,     /* the last was sent; waits for the client to take it */
+    PROXY_ENDING, /* the last was sent; waits for the client to take it */
     PROXY_CLOSED,
 };
 
@@ -34,14 +34,15 @@ enum proxy_follow {
 struct proxy_end {
     struct proxy_conn *conn;
     uv_tcp_t tcp;
-    uv_connect_t connect; /* of this socket: it is told of even when the next address is tried already */
+    uv_connect_t
+        connect; /* of this socket: it is told of even when the next address is tried already */
     uv_write_t write;
     uv_shutdown_t shutdown;
     struct buf out; /* being written while is_writing */
     bool is_writing;
     bool is_reading;
-    bool has_ended;   /* nothing more comes from it */
-    bool is_shut;     /* it was told that nothing more comes */
+    bool has_ended; /* nothing more comes from it */
+    bool is_shut;   /* it was told that nothing more comes */
 };
 
 struct proxy_conn {
@@ -62,12 +63,12 @@ struct proxy_conn {
     enum proxy_follow follow;
     struct tls_flight flight;
     struct buf server_head; /* PROXY_FOLLOW_ASKED: what the server has sent, as far as it tells */
-    bool is_http;        /* one request and one answer, both read here */
-    struct buf head;     /* the request's head as it goes out */
-    struct http_body body; /* of the request */
-    struct buf answer;   /* the answer's head as far as it came */
-    bool has_answer;     /* its head was passed on; the rest is relayed */
-    bool was_made;       /* a connection was made */
+    bool is_http;           /* one request and one answer, both read here */
+    struct buf head;        /* the request's head as it goes out */
+    struct http_body body;  /* of the request */
+    struct buf answer;      /* the answer's head as far as it came */
+    bool has_answer;        /* its head was passed on; the rest is relayed */
+    bool was_made;          /* a connection was made */
     uint64_t up, down;
 };
 

@@ -173,8 +173,8 @@ void proxy_socks_step(struct proxy_conn *c)
     }
 }
 
-/* The first letter of a method. What begins otherwise (SOCKS4, TLS to the proxy) waits for an answer before
- * it sends a whole line. */
+/* The first letter of a method. What begins otherwise (SOCKS4, TLS to the proxy) waits for an
+ * answer before it sends a whole line. */
 static bool begins_http(char first)
 {
     return first >= 'A' && first <= 'Z';
@@ -189,13 +189,15 @@ void proxy_head_step(struct proxy_conn *c)
     else if (begins_http(c->in.ptr[0]))
         take_http(c);
     else
-        refuse_head(c, "this proxy speaks HTTP and SOCKS5 alone: no SOCKS4, and no TLS to the proxy itself");
+        refuse_head(
+            c,
+            "this proxy speaks HTTP and SOCKS5 alone: no SOCKS4, and no TLS to the proxy itself");
 }
 
 /* ---- what comes through a tunnel first ---- */
 
-/* From here on it is TLS for that host; a hello without a name goes to an address, or to a port where
- * none is wanted. */
+/* From here on it is TLS for that host; a hello without a name goes to an address, or to a port
+ * where none is wanted. */
 static void follow_tls(struct proxy_conn *c, bool is_strict)
 {
     tls_flight_init(&c->flight, &c->target.host, !is_strict || c->target.host.is_address);

@@ -3,7 +3,8 @@
  *
  * Why a process: getaddrinfo(3) blocks, reads answers from the network and loads what nsswitch.conf
  * names; the keeper has no second thread (one that waits would take children from the one that
- * traces them), and a lookup that hangs can only be ended by killing it. The helper is `headgate-keep
+ * traces them), and a lookup that hangs can only be ended by killing it. The helper is
+ * `headgate-keep
  * --resolve NAME`; its answer is what it wrote when its pipe ends, so it does not matter who reaps
  * it. An answer is kept for half a minute and shared by all who ask meanwhile.
  */
@@ -17,7 +18,7 @@ enum { RESOLVE_ADDRESSES = 16 };
 
 struct resolver {
     uv_loop_t *loop;
-    char *program;                 /* of headgate-keep */
+    char *program;                  /* of headgate-keep */
     struct resolve_lookup *lookups; /* under way and remembered, newest first */
     size_t n_lookups, n_running;
 };

@@ -23,8 +23,8 @@ int resolve_print(const char *name)
         char text[INET6_ADDRSTRLEN] = "";
         const struct sockaddr_in6 *v6 = (const void *)a->ai_addr;
         const struct sockaddr_in *v4 = (const void *)a->ai_addr;
-        const void *bytes = a->ai_family == AF_INET6 ? (const void *)&v6->sin6_addr
-                                                     : (const void *)&v4->sin_addr;
+        const void *bytes =
+            a->ai_family == AF_INET6 ? (const void *)&v6->sin6_addr : (const void *)&v4->sin_addr;
         if (inet_ntop(a->ai_family, bytes, text, sizeof text))
             printf("%s\n", text);
     }

@@ -13,7 +13,8 @@
 #include "runner/base/limits.h"
 #include "runner/base/mem.h"
 
-static const char *const form_names[] = {[SPEECH_NONE] = "", [SPEECH_CLAUDE] = "claude", [SPEECH_LINES] = "lines"};
+static const char *const form_names[] = {
+    [SPEECH_NONE] = "", [SPEECH_CLAUDE] = "claude", [SPEECH_LINES] = "lines"};
 
 bool speech_form_parse(enum speech_form *ret, const char *name, struct err *err)
 {
@@ -26,7 +27,8 @@ bool speech_form_parse(enum speech_form *ret, const char *name, struct err *err)
     return err_set(err, ERR_FORMAT, "'%s' is no form of input", name);
 }
 
-bool speech_open(struct speech *s, uv_loop_t *loop, enum speech_form form, int *ret_fd, struct err *err)
+bool speech_open(struct speech *s, uv_loop_t *loop, enum speech_form form, int *ret_fd,
+                 struct err *err)
 {
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) != 0)
@@ -82,8 +84,9 @@ static bool write_line(struct speech *s, json_t *msg)
 
 static json_t *claude_message(const char *id, const char *text)
 {
-    return json_pack("{s:s, s:s, s:{s:s, s:o}, s:n, s:s}", "type", "user", "uuid", id, "message", "role", "user",
-                     "content", jx_bytes(text, strlen(text)), "parent_tool_use_id", "session_id", "");
+    return json_pack("{s:s, s:s, s:{s:s, s:o}, s:n, s:s}", "type", "user", "uuid", id, "message",
+                     "role", "user", "content", jx_bytes(text, strlen(text)), "parent_tool_use_id",
+                     "session_id", "");
 }
 
 void speech_begin(struct speech *s, const char *task)
@@ -92,7 +95,8 @@ void speech_begin(struct speech *s, const char *task)
     uint64_t number = 0;
     if (s->form != SPEECH_CLAUDE)
         return;
-    /* A name that its conversation has had already is passed over, so that each start needs another. */
+    /* A name that its conversation has had already is passed over, so that each start needs
+     * another. */
     if (getrandom(&number, sizeof number, 0) != sizeof number)
         number = uv_hrtime();
     pulse_task_id(id, number);
@@ -107,9 +111,10 @@ bool speech_say(struct speech *s, int64_t id, const char *text)
     if (id <= s->last_id)
         return true;
     pulse_message_id(name, id);
-    bool is_written = write_line(s, s->form == SPEECH_CLAUDE ? claude_message(name, text)
-                                                              : json_pack("{s:I, s:o}", "id", (json_int_t)id, "text",
-                                                                          jx_bytes(text, strlen(text))));
+    bool is_written =
+        write_line(s, s->form == SPEECH_CLAUDE ? claude_message(name, text)
+                                               : json_pack("{s:I, s:o}", "id", (json_int_t)id,
+                                                           "text", jx_bytes(text, strlen(text))));
     if (is_written)
         s->last_id = id;
     return is_written;

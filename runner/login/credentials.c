@@ -90,7 +90,8 @@ static void claude_ask(json_t *body, const struct credentials *c)
         jx_set_str(body, "scope", c->scope);
 }
 
-static void claude_rewrite(json_t *file, const struct credentials *renewed, const json_t *answer, int64_t now_ms)
+static void claude_rewrite(json_t *file, const struct credentials *renewed, const json_t *answer,
+                           int64_t now_ms)
 {
     json_t *login = jx_obj(file, "claudeAiOauth");
     int64_t refresh_s = jx_int(answer, "refresh_token_expires_in", 0);
@@ -103,11 +104,13 @@ static void claude_rewrite(json_t *file, const struct credentials *renewed, cons
         jx_set(login, "scopes", split_words(jx_str(answer, "scope", "")));
 }
 
-/* ---- Codex: {"tokens":{id_token, access_token, refresh_token, account_id}, "last_refresh"} ---- */
+/* ---- Codex: {"tokens":{id_token, access_token, refresh_token, account_id}, "last_refresh"} ----
+ */
 
 #define CODEX_CLIENT "app_EMoamEEZ73f0CkXaXp7hrann"
 
-/* `exp` of a JSON web token, ms; 0: it is none, or says nothing. Not verified: it is the person's own. */
+/* `exp` of a JSON web token, ms; 0: it is none, or says nothing. Not verified: it is the person's
+ * own. */
 static int64_t jwt_expires_ms(const char *token)
 {
     struct err err = ERR_INIT;
@@ -121,7 +124,8 @@ static int64_t jwt_expires_ms(const char *token)
         buf_addch(&text, *p == '-' ? '+' : *p == '_' ? '/' : *p);
     while (text.len % 4)
         buf_addch(&text, '=');
-    if (!b64_decode(&payload, text.ptr, text.len, &err) || !jx_parse(&claims, payload.ptr, payload.len, &err))
+    if (!b64_decode(&payload, text.ptr, text.len, &err) ||
+        !jx_parse(&claims, payload.ptr, payload.len, &err))
         return 0;
     int64_t exp = jx_int(claims, "exp", 0);
     return exp > 0 && exp < INT64_MAX / 1000 ? exp * 1000 : 0;
@@ -141,7 +145,8 @@ static bool codex_read(struct credentials *ret, const json_t *file, struct err *
     return true;
 }
 
-static void codex_rewrite(json_t *file, const struct credentials *renewed, const json_t *answer, int64_t now_ms)
+static void codex_rewrite(json_t *file, const struct credentials *renewed, const json_t *answer,
+                          int64_t now_ms)
 {
     json_t *tokens = jx_obj(file, "tokens");
     time_t now = (time_t)(now_ms / 1000);
@@ -158,8 +163,8 @@ static void codex_rewrite(json_t *file, const struct credentials *renewed, const
 /* ---- all ---- */
 
 static const char *const claude_spent[] = {"invalid_grant", NULL};
-static const char *const codex_spent[] = {"refresh_token_expired", "refresh_token_reused", "refresh_token_invalidated",
-                                          "invalid_grant", NULL};
+static const char *const codex_spent[] = {"refresh_token_expired", "refresh_token_reused",
+                                          "refresh_token_invalidated", "invalid_grant", NULL};
 
 static const struct login_form forms[] = {
     {.agent = "claude",
@@ -203,13 +208,15 @@ char *login_default_file(const struct login_form *form, const char *home,
     return fs_join(folder && folder[0] ? folder : own, form->file);
 }
 
-bool credentials_read(struct credentials *ret, const struct login_form *form, const json_t *file, struct err *err)
+bool credentials_read(struct credentials *ret, const struct login_form *form, const json_t *file,
+                      struct err *err)
 {
     AUTO_CREDENTIALS struct credentials c = CREDENTIALS_INIT;
     if (!form->read(&c, file, err))
         return err_prefix(err, "log in with `%s` first", form->again);
     if (!c.access)
-        return err_set(err, ERR_FORMAT, "log in with `%s` first: it holds no access token", form->again);
+        return err_set(err, ERR_FORMAT, "log in with `%s` first: it holds no access token",
+                       form->again);
     if (c.expires_ms < 0)
         c.expires_ms = 0;
     *ret = c;
@@ -228,16 +235,19 @@ void credentials_ask(struct buf *out, const struct login_form *form, const struc
     jx_dump(out, body);
 }
 
-bool credentials_renew(struct credentials *ret, json_t *file, const struct login_form *form, const struct credentials *old,
-                       const json_t *answer, int64_t now_ms, struct err *err)
+bool credentials_renew(struct credentials *ret, json_t *file, const struct login_form *form,
+                       const struct credentials *old, const json_t *answer, int64_t now_ms,
+                       struct err *err)
 {
-    const char *access = jx_str(answer, "access_token", NULL), *refresh = jx_str(answer, "refresh_token", old->refresh);
+    const char *access = jx_str(answer, "access_token", NULL),
+               *refresh = jx_str(answer, "refresh_token", old->refresh);
     int64_t lives_s = jx_int(answer, "expires_in", 0);
     if (!is_token(access) || !is_token(refresh))
         return err_set(err, ERR_FORMAT, "the issuer's answer holds no token");
-    const struct credentials renewed = {.access = (char *)(uintptr_t)access,
-                                        .refresh = (char *)(uintptr_t)refresh,
-                                        .expires_ms = lives_s > 0 && lives_s < INT32_MAX ? now_ms + lives_s * 1000 : 0};
+    const struct credentials renewed = {
+        .access = (char *)(uintptr_t)access,
+        .refresh = (char *)(uintptr_t)refresh,
+        .expires_ms = lives_s > 0 && lives_s < INT32_MAX ? now_ms + lives_s * 1000 : 0};
     form->rewrite(file, &renewed, answer, now_ms);
     return credentials_read(ret, form, file, err);
 }
@@ -246,7 +256,8 @@ bool credentials_renew(struct credentials *ret, json_t *file, const struct login
 static const char *error_word(const json_t *answer)
 {
     const json_t *error = jx_obj(answer, "error");
-    return error ? jx_str(error, "code", jx_str(error, "type", "")) : jx_str(answer, "error", jx_str(answer, "code", ""));
+    return error ? jx_str(error, "code", jx_str(error, "type", ""))
+                 : jx_str(answer, "error", jx_str(answer, "code", ""));
 }
 
 bool credentials_is_spent(const struct login_form *form, int status, const json_t *answer)

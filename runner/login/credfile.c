@@ -17,18 +17,23 @@ static bool check(const struct credfile *f, const struct stat *st, struct err *e
     if (!S_ISREG(st->st_mode))
         return err_set(err, ERR_REFUSED, "%s is not a regular file", f->path);
     if (st->st_uid != geteuid())
-        return err_set(err, ERR_REFUSED, "%s belongs to another account (uid %u)", f->path, st->st_uid);
+        return err_set(err, ERR_REFUSED, "%s belongs to another account (uid %u)", f->path,
+                       st->st_uid);
     if (st->st_mode & (S_IRWXG | S_IRWXO))
-        return err_set(err, ERR_REFUSED, "%s can be read or written by others: chmod 600 %s", f->path, f->path);
+        return err_set(err, ERR_REFUSED, "%s can be read or written by others: chmod 600 %s",
+                       f->path, f->path);
     return true;
 }
 
 static int open_file(struct credfile *f, struct err *err)
 {
     struct stat st;
-    AUTO_FD int fd = openat(f->dirfd, fs_basename(f->path), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    AUTO_FD int fd = openat(f->dirfd, fs_basename(f->path),
+                            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 && errno == ELOOP)
-        return err_set(err, ERR_REFUSED, "%s is a symbolic link: name the file that it leads to", f->path), -1;
+        return err_set(err, ERR_REFUSED, "%s is a symbolic link: name the file that it leads to",
+                       f->path),
+               -1;
     if (fd < 0)
         return err_sys(err, errno, "cannot open %s", f->path), -1;
     if (fstat(fd, &st) != 0)
@@ -44,7 +49,8 @@ bool credfile_open(struct credfile *ret, const char *path, struct err *err)
 {
     AUTO_CREDFILE struct credfile f = CREDFILE_INIT;
     if (path[0] != '/')
-        return err_set(err, ERR_USAGE, "the file of a login must be named by an absolute path: %s", path);
+        return err_set(err, ERR_USAGE, "the file of a login must be named by an absolute path: %s",
+                       path);
     f.path = xstrdup(path);
     f.folder = fs_dirname(path);
     f.dirfd = fs_open_dir(AT_FDCWD, f.folder, err);
@@ -82,14 +88,16 @@ bool credfile_begin(struct credfile *f, size_t size, struct err *err)
         free(temp);
     else
         f->temp = temp;
-    return !why || why == EOPNOTSUPP || err_sys(err, why, "there is no room beside %s for a renewed login", f->path);
+    return !why || why == EOPNOTSUPP ||
+           err_sys(err, why, "there is no room beside %s for a renewed login", f->path);
 }
 
 static bool write_temp(const struct credfile *f, const struct buf *text, struct err *err)
 {
     if (!fs_write_fd(f->tempfd, text->ptr, text->len, err))
         return false;
-    if (ftruncate(f->tempfd, (off_t)text->len) != 0 || fchmod(f->tempfd, f->mode) != 0 || fsync(f->tempfd) != 0)
+    if (ftruncate(f->tempfd, (off_t)text->len) != 0 || fchmod(f->tempfd, f->mode) != 0 ||
+        fsync(f->tempfd) != 0)
         return err_sys(err, errno, "cannot write beside %s", f->path);
     /* Kept where it can be: a group of a folder with the set-group-ID bit. */
     int ignored = fchown(f->tempfd, (uid_t)-1, f->gid);
@@ -103,7 +111,9 @@ bool credfile_commit(struct credfile *f, const struct buf *text, struct err *err
         return false;
     AUTO_FREE char *temp = steal_ptr(&f->temp); /* from here on it is all there is of the login */
     if (renameat(f->dirfd, temp, f->dirfd, fs_basename(f->path)) != 0)
-        return err_sys(err, errno, "the renewed login is in %s/%s and could not be put in place of %s", f->folder, temp, f->path);
+        return err_sys(err, errno,
+                       "the renewed login is in %s/%s and could not be put in place of %s",
+                       f->folder, temp, f->path);
     return fsync(f->dirfd) == 0 || err_sys(err, errno, "cannot flush %s", f->folder);
 }
 

@@ -64,7 +64,8 @@ static bool is_stale(const char *path, int64_t stale_ms)
     return clock_unix_ms() - at_ms > stale_ms;
 }
 
-static enum outcome take_folder(struct login_lock *l, const char *path, int64_t stale_ms, struct err *err)
+static enum outcome take_folder(struct login_lock *l, const char *path, int64_t stale_ms,
+                                struct err *err)
 {
     struct stat st;
     int made = mkdir(path, 0777);
@@ -86,7 +87,9 @@ static enum outcome take_file(struct login_lock *l, const char *path, struct err
     if (fd < 0)
         return err_sys(err, errno, "cannot lock %s", path), BROKEN;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-        return errno == EWOULDBLOCK || errno == EINTR ? BUSY : (err_sys(err, errno, "cannot lock %s", path), BROKEN);
+        return errno == EWOULDBLOCK || errno == EINTR
+                   ? BUSY
+                   : (err_sys(err, errno, "cannot lock %s", path), BROKEN);
     l->held[l->n].path = NULL;
     l->held[l->n++].fd = steal_fd(&fd);
     return TAKEN;
@@ -97,7 +100,8 @@ static char *beside(const struct credfile *f, const char *name)
     return fs_join(f->folder, name);
 }
 
-/* Where older versions of Claude Code lock. What cannot be made there is passed over, as it does. */
+/* Where older versions of Claude Code lock. What cannot be made there is passed over, as it does.
+ */
 static enum outcome take_old_folder(struct login_lock *l, const struct credfile *f)
 {
     struct err err = ERR_INIT;
@@ -107,7 +111,8 @@ static enum outcome take_old_folder(struct login_lock *l, const struct credfile 
     return outcome == BROKEN ? TAKEN : outcome;
 }
 
-static enum outcome try_renew(struct login_lock *l, const struct login_form *form, const struct credfile *f, struct err *err)
+static enum outcome try_renew(struct login_lock *l, const struct login_form *form,
+                              const struct credfile *f, struct err *err)
 {
     AUTO_FREE char *path = beside(f, form->has_folder_locks ? ".oauth_refresh.lock" : "auth.lock");
     if (!form->has_folder_locks)
@@ -116,14 +121,19 @@ static enum outcome try_renew(struct login_lock *l, const struct login_form *for
     return outcome == TAKEN ? take_old_folder(l, f) : outcome;
 }
 
-static enum outcome try_write(struct login_lock *l, const struct login_form *form, const struct credfile *f, struct err *err)
+static enum outcome try_write(struct login_lock *l, const struct login_form *form,
+                              const struct credfile *f, struct err *err)
 {
-    AUTO_FREE char *path = form->has_folder_locks ? beside(f, ".storage-write.lock") : xasprintf("%s.lock", f->path);
-    return form->has_folder_locks ? take_folder(l, path, STALE_WRITE_MS, err) : take_file(l, path, err);
+    AUTO_FREE char *path =
+        form->has_folder_locks ? beside(f, ".storage-write.lock") : xasprintf("%s.lock", f->path);
+    return form->has_folder_locks ? take_folder(l, path, STALE_WRITE_MS, err)
+                                  : take_file(l, path, err);
 }
 
-static bool take(struct login_lock *l, const struct login_form *form, const struct credfile *f, int64_t deadline_ms,
-                 enum outcome (*try)(struct login_lock *, const struct login_form *, const struct credfile *, struct err *),
+static bool take(struct login_lock *l, const struct login_form *form, const struct credfile *f,
+                 int64_t deadline_ms,
+                 enum outcome (*try)(struct login_lock *, const struct login_form *,
+                                     const struct credfile *, struct err *),
                  struct err *err)
 {
     size_t before = l->n;
@@ -131,21 +141,22 @@ static bool take(struct login_lock *l, const struct login_form *form, const stru
     while ((outcome = try(l, form, f, err)) == BUSY) {
         drop_to(l, before);
         if (!pause_until(deadline_ms))
-            return err_set(err, ERR_CONFLICT, "another program holds the lock of %s and does not let go", f->path);
+            return err_set(err, ERR_CONFLICT,
+                           "another program holds the lock of %s and does not let go", f->path);
     }
     if (outcome == BROKEN)
         drop_to(l, before);
     return outcome == TAKEN;
 }
 
-bool login_lock_renew(struct login_lock *l, const struct login_form *form, const struct credfile *f, int64_t deadline_ms,
-                      struct err *err)
+bool login_lock_renew(struct login_lock *l, const struct login_form *form, const struct credfile *f,
+                      int64_t deadline_ms, struct err *err)
 {
     return take(l, form, f, deadline_ms, try_renew, err);
 }
 
-bool login_lock_write(struct login_lock *l, const struct login_form *form, const struct credfile *f, int64_t deadline_ms,
-                      struct err *err)
+bool login_lock_write(struct login_lock *l, const struct login_form *form, const struct credfile *f,
+                      int64_t deadline_ms, struct err *err)
 {
     return take(l, form, f, deadline_ms, try_write, err);
 }

@@ -1,10 +1,11 @@
 /*
- * headgate-login: gives the server an access token of a login of the person's, and renews it where that is due (renew.h). It alone
- * reads refresh tokens, and lives for one answer.
+ * headgate-login: gives the server an access token of a login of the person's, and renews it where
+ * that is due (renew.h). It alone reads refresh tokens, and lives for one answer.
  *
- * Standard input: {"agent", "file", "issuer", "ca", "refused", "spent", "fresh", "margin_ms"}. Standard output: {"token", "expires_ms",
- * "account", "renewed", "trouble", "spent"}, or {"failed", "again", "spent"}; again: only the person can help. A session of its own
- * and no death signal: a renewal that was begun is finished, or the login would be lost.
+ * Standard input: {"agent", "file", "issuer", "ca", "refused", "spent", "fresh", "margin_ms"}.
+ * Standard output: {"token", "expires_ms", "account", "renewed", "trouble", "spent"}, or {"failed",
+ * "again", "spent"}; again: only the person can help. A session of its own and no death signal: a
+ * renewal that was begun is finished, or the login would be lost.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -31,7 +32,8 @@ static void keep_memory_private(void)
 static bool read_want(struct login_want *ret, json_t **ret_input, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT;
-    if (!fs_read_fd(&text, STDIN_FILENO, INPUT_BYTES, err) || !jx_parse(ret_input, text.ptr, text.len, err))
+    if (!fs_read_fd(&text, STDIN_FILENO, INPUT_BYTES, err) ||
+        !jx_parse(ret_input, text.ptr, text.len, err))
         return false;
     const json_t *in = *ret_input;
     *ret = (struct login_want){.form = login_form(jx_str(in, "agent", "")),
@@ -42,7 +44,8 @@ static bool read_want(struct login_want *ret, json_t **ret_input, struct err *er
                                .spent = jx_str(in, "spent", NULL),
                                .fresh = jx_str(in, "fresh", NULL),
                                .margin_ms = jx_int(in, "margin_ms", MARGIN_MS)};
-    return ret->form || err_set(err, ERR_USAGE, "logins of the agent '%s' are not known", jx_str(in, "agent", ""));
+    return ret->form || err_set(err, ERR_USAGE, "logins of the agent '%s' are not known",
+                                jx_str(in, "agent", ""));
 }
 
 static json_t *answer_of(const struct login_token *token, bool ok, const struct err *err)

@@ -16,7 +16,8 @@ static bool await(const struct tls *tls, int64_t deadline_ms, struct err *err)
 {
     struct pollfd p = {.fd = tls_fd(tls), .events = tls_events(tls)};
     int64_t left = deadline_ms - clock_mono_ms();
-    return (left > 0 && poll(&p, 1, (int)left) > 0) || err_set(err, ERR_FAILED, "the issuer does not answer");
+    return (left > 0 && poll(&p, 1, (int)left) > 0) ||
+           err_set(err, ERR_FAILED, "the issuer does not answer");
 }
 
 static bool send_all(struct tls *tls, const struct buf *text, int64_t deadline_ms, struct err *err)
@@ -91,19 +92,20 @@ bool post_answer(int *ret_status, struct buf *out, const char *bytes, size_t len
     return true;
 }
 
-static bool exchange(int *ret_status, struct buf *answer, struct tls *tls, const struct buf *request, int limit_ms,
-                     struct err *err)
+static bool exchange(int *ret_status, struct buf *answer, struct tls *tls,
+                     const struct buf *request, int limit_ms, struct err *err)
 {
     AUTO_BUF struct buf bytes = BUF_INIT;
     int64_t deadline_ms = clock_mono_ms() + limit_ms;
-    bool ok = send_all(tls, request, deadline_ms, err) && receive_all(&bytes, tls, deadline_ms, err) &&
+    bool ok = send_all(tls, request, deadline_ms, err) &&
+              receive_all(&bytes, tls, deadline_ms, err) &&
               post_answer(ret_status, answer, bytes.ptr, bytes.len, err);
     explicit_bzero(bytes.ptr, bytes.len);
     return ok;
 }
 
-bool post_json(int *ret_status, struct buf *answer, const char *url, const char *ca, const struct buf *body, int limit_ms,
-               struct err *err)
+bool post_json(int *ret_status, struct buf *answer, const char *url, const char *ca,
+               const struct buf *body, int limit_ms, struct err *err)
 {
     struct upstream issuer = {.ca_file = (char *)(uintptr_t)ca};
     AUTO_BUF struct buf request = BUF_INIT;
@@ -112,7 +114,8 @@ bool post_json(int *ret_status, struct buf *answer, const char *url, const char 
         return err_set(err, ERR_USAGE, "the issuer must be an https URL: %s", url);
     AUTO_FREE char *host = issuer.host;
     buf_addf(&request,
-             "POST %s HTTP/1.1\r\nHost: %s:%u\r\nUser-Agent: headgate/" HEADGATE_VERSION "\r\nAccept: application/json\r\n"
+             "POST %s HTTP/1.1\r\nHost: %s:%u\r\nUser-Agent: headgate/" HEADGATE_VERSION
+             "\r\nAccept: application/json\r\n"
              "Content-Type: application/json\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
              path[0] ? path : "/", host, issuer.port, body->len);
     buf_add(&request, body->ptr, body->len);

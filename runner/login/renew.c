@@ -12,9 +12,9 @@
 
 enum {
     LOCK_MS = 30 * 1000,
-    POST_MS = 20 * 1000,   /* to connect, and to answer: less than the locks live */
+    POST_MS = 20 * 1000, /* to connect, and to answer: less than the locks live */
     WRITE_MS = 10 * 1000,
-    STILL_GOOD_MS = 5000,  /* what a request needs at least */
+    STILL_GOOD_MS = 5000, /* what a request needs at least */
 };
 
 void login_token_release(struct login_token *t)
@@ -33,11 +33,12 @@ static bool has_digest(const char *text, const char *hex)
 
 static bool lives_for(const struct credentials *c, const struct login_want *want, int64_t ms)
 {
-    return !has_digest(c->access, want->refused) && (!c->expires_ms || c->expires_ms - clock_unix_ms() > ms);
+    return !has_digest(c->access, want->refused) &&
+           (!c->expires_ms || c->expires_ms - clock_unix_ms() > ms);
 }
 
-static bool read_now(struct credentials *ret, json_t **ret_file, struct credfile *f, const struct login_want *want,
-                     struct err *err)
+static bool read_now(struct credentials *ret, json_t **ret_file, struct credfile *f,
+                     const struct login_want *want, struct err *err)
 {
     AUTO_JSON json_t *file = NULL;
     AUTO_CREDENTIALS struct credentials c = CREDENTIALS_INIT;
@@ -55,17 +56,19 @@ static bool read_now(struct credentials *ret, json_t **ret_file, struct credfile
 
 static bool log_in_again(struct err *err, const struct login_want *want, const char *why)
 {
-    return err_set(err, ERR_REFUSED, "the login of %s in %s cannot be renewed (%s): log in again with `%s`",
+    return err_set(err, ERR_REFUSED,
+                   "the login of %s in %s cannot be renewed (%s): log in again with `%s`",
                    want->form->title, want->file, why, want->form->again);
 }
 
 /* Somebody else wrote the file since: theirs counts. */
-static bool is_another(struct credfile *f, const struct login_want *want, const struct credentials *old,
-                       struct credentials *ret)
+static bool is_another(struct credfile *f, const struct login_want *want,
+                       const struct credentials *old, struct credentials *ret)
 {
     struct err err = ERR_INIT;
     AUTO_CREDENTIALS struct credentials now = CREDENTIALS_INIT;
-    if (!read_now(&now, NULL, f, want, &err) || !now.refresh || strcmp(now.refresh, old->refresh) == 0)
+    if (!read_now(&now, NULL, f, want, &err) || !now.refresh ||
+        strcmp(now.refresh, old->refresh) == 0)
         return false;
     credentials_release(ret);
     *ret = now;
@@ -73,28 +76,31 @@ static bool is_another(struct credfile *f, const struct login_want *want, const 
     return true;
 }
 
-static bool refused(struct login_token *ret, const struct login_want *want, struct credfile *f, int status,
-                    const json_t *answer, struct err *err)
+static bool refused(struct login_token *ret, const struct login_want *want, struct credfile *f,
+                    int status, const json_t *answer, struct err *err)
 {
     AUTO_CREDENTIALS struct credentials theirs = CREDENTIALS_INIT;
-    if (is_another(f, want, &ret->credentials, &theirs) && lives_for(&theirs, want, STILL_GOOD_MS)) {
+    if (is_another(f, want, &ret->credentials, &theirs) &&
+        lives_for(&theirs, want, STILL_GOOD_MS)) {
         credentials_release(&ret->credentials);
         ret->credentials = theirs;
         theirs = (struct credentials)CREDENTIALS_INIT;
         return true;
     }
     if (!credentials_is_spent(want->form, status, answer))
-        return err_set(err, ERR_FAILED, "the issuer of %s's login answered with HTTP %d", want->form->title, status);
+        return err_set(err, ERR_FAILED, "the issuer of %s's login answered with HTTP %d",
+                       want->form->title, status);
     digest_bytes(ret->spent, ret->credentials.refresh, strlen(ret->credentials.refresh));
     return log_in_again(err, want, "the issuer does not take its refresh token any more");
 }
 
-static bool save(struct login_token *ret, const struct login_want *want, struct credfile *f, struct login_lock *lock,
-                 json_t *file, const json_t *answer, struct err *err)
+static bool save(struct login_token *ret, const struct login_want *want, struct credfile *f,
+                 struct login_lock *lock, json_t *file, const json_t *answer, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT;
     AUTO_CREDENTIALS struct credentials renewed = CREDENTIALS_INIT, theirs = CREDENTIALS_INIT;
-    if (!credentials_renew(&renewed, file, want->form, &ret->credentials, answer, clock_unix_ms(), err))
+    if (!credentials_renew(&renewed, file, want->form, &ret->credentials, answer, clock_unix_ms(),
+                           err))
         return false;
     /* The lock to write is waited for in vain at most: what was renewed must be kept. */
     struct err ignored = ERR_INIT;
@@ -110,8 +116,8 @@ static bool save(struct login_token *ret, const struct login_want *want, struct 
     return ok;
 }
 
-static bool ask_issuer(struct login_token *ret, const struct login_want *want, struct credfile *f, struct login_lock *lock,
-                       json_t *file, struct err *err)
+static bool ask_issuer(struct login_token *ret, const struct login_want *want, struct credfile *f,
+                       struct login_lock *lock, json_t *file, struct err *err)
 {
     int status = 0;
     struct err ignored = ERR_INIT;
@@ -119,18 +125,22 @@ static bool ask_issuer(struct login_token *ret, const struct login_want *want, s
     AUTO_BUF struct buf text = BUF_INIT;
     AUTO_JSON json_t *answer = NULL;
     credentials_ask(&body, want->form, &ret->credentials);
-    bool ok = post_json(&status, &text, want->issuer ? want->issuer : want->form->issuer, want->ca, &body, POST_MS, err);
+    bool ok = post_json(&status, &text, want->issuer ? want->issuer : want->form->issuer, want->ca,
+                        &body, POST_MS, err);
     explicit_bzero(body.ptr, body.len);
     if (!ok)
         return err_prefix(err, "the login of %s cannot be renewed now", want->form->title);
     bool is_json = jx_parse(&answer, text.ptr, text.len, &ignored);
     explicit_bzero(text.ptr, text.len);
     if (status == 200 && !is_json)
-        return err_set(err, ERR_FORMAT, "the issuer of %s's login does not answer in JSON", want->form->title);
-    return status == 200 ? save(ret, want, f, lock, file, answer, err) : refused(ret, want, f, status, answer, err);
+        return err_set(err, ERR_FORMAT, "the issuer of %s's login does not answer in JSON",
+                       want->form->title);
+    return status == 200 ? save(ret, want, f, lock, file, answer, err)
+                         : refused(ret, want, f, status, answer, err);
 }
 
-static bool renew_locked(struct login_token *ret, const struct login_want *want, struct credfile *f, struct err *err)
+static bool renew_locked(struct login_token *ret, const struct login_want *want, struct credfile *f,
+                         struct err *err)
 {
     AUTO_JSON json_t *file = NULL;
     AUTO_LOGIN_LOCK struct login_lock lock = LOGIN_LOCK_INIT;
@@ -159,9 +169,11 @@ bool login_renew(struct login_token *ret, const struct login_want *want, struct 
         return false;
     if (lives_for(&ret->credentials, want, want->margin_ms))
         return true;
-    if (has_digest(ret->credentials.access, want->fresh) && has_digest(ret->credentials.access, want->refused))
+    if (has_digest(ret->credentials.access, want->fresh) &&
+        has_digest(ret->credentials.access, want->refused))
         return err_set(err, ERR_FAILED,
-                       "the provider refuses a token of %s's login that was renewed a moment ago: its own words are with the agent",
+                       "the provider refuses a token of %s's login that was renewed a moment ago: "
+                       "its own words are with the agent",
                        want->form->title);
     if (renew_locked(ret, want, &f, &ret->trouble))
         return true;

@@ -5,8 +5,9 @@
  * Its keeper starts it. Standard input: one line of JSON, {"models": as of upstream_load, "keys":
  * {PLACEHOLDER: KEY}}, then listening sockets of the box's network namespace as they come, one for
  * each byte (SCM_RIGHTS), which is the number of the model that it leads to, and between them lines
- * without descriptors, tokens of logins (tokens.h), for which this asks on the same socket. The end of
- * that stream is the end of the keeper, and of this. Standard error: a sentence when it cannot begin.
+ * without descriptors, tokens of logins (tokens.h), for which this asks on the same socket. The end
+ * of that stream is the end of the keeper, and of this. Standard error: a sentence when it cannot
+ * begin.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -185,7 +186,8 @@ static void take_answer(struct service *s, const struct buf *line)
         tokens_answer(&s->models[model].tokens, answer);
 }
 
-/* A byte with a descriptor is the number of its model; those without are lines, the server's answers. */
+/* A byte with a descriptor is the number of its model; those without are lines, the server's
+ * answers. */
 static void follow_keeper(struct service *s)
 {
     AUTO_BUF struct buf line = BUF_INIT;

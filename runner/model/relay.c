@@ -12,9 +12,9 @@ enum {
     CHUNK_BYTES = 32 * 1024,
     HEAD_MS = 60 * 1000, /* for the client's head, from its first byte or none */
     CONNECT_MS = 30 * 1000,
-    SILENCE_MS = 20 * 60 * 1000,      /* a model may think for long */
-    AGAIN_BYTES = 8 * 1024 * 1024,    /* of a body that is kept to be sent once more */
-    STATUS_BYTES = 12,                /* "HTTP/1.1 401" */
+    SILENCE_MS = 20 * 60 * 1000,   /* a model may think for long */
+    AGAIN_BYTES = 8 * 1024 * 1024, /* of a body that is kept to be sent once more */
+    STATUS_BYTES = 12,             /* "HTTP/1.1 401" */
 };
 
 struct relay {
@@ -142,11 +142,12 @@ static bool send_down(struct relay *r)
 
 static bool has_status(const struct relay *r, const char *status)
 {
-    return r->down.len >= STATUS_BYTES && memcmp(r->down.ptr, "HTTP/1.", 7) == 0 && r->down.ptr[8] == ' ' &&
-           memcmp(r->down.ptr + 9, status, 3) == 0;
+    return r->down.len >= STATUS_BYTES && memcmp(r->down.ptr, "HTTP/1.", 7) == 0 &&
+           r->down.ptr[8] == ' ' && memcmp(r->down.ptr + 9, status, 3) == 0;
 }
 
-/* A login that was made anew ends its tokens of before, which Anthropic tells with 403 and these words. */
+/* A login that was made anew ends its tokens of before, which Anthropic tells with 403 and these
+ * words. */
 static bool is_refused(const struct relay *r)
 {
     static const char words[] = "OAuth token has been revoked";
@@ -169,11 +170,13 @@ static bool is_whole(const struct relay *r)
            (body.is_done && head.framing != HTTP_NO_BODY);
 }
 
-/* Whether what came may go to the client. A token that was refused is held back, and so is an answer of which no status has come
- * yet. */
+/* Whether what came may go to the client. A token that was refused is held back, and so is an
+ * answer of which no status has come yet. */
 static bool judge(struct relay *r)
 {
-    bool is_told = has_status(r, "403") && r->can_send_again ? is_whole(r) : r->down.len >= STATUS_BYTES || r->upstream_ended;
+    bool is_told = has_status(r, "403") && r->can_send_again
+                       ? is_whole(r)
+                       : r->down.len >= STATUS_BYTES || r->upstream_ended;
     if (!r->is_judged && is_told) {
         r->is_judged = !(r->can_send_again && is_refused(r));
         if (r->is_judged && r->u->has_login && is_refused(r))
@@ -190,7 +193,8 @@ static bool turn(struct relay *r)
     bool reads_model = (r->down.len == 0 || !r->is_judged) && !r->upstream_ended;
     bool sends_down = r->down.len > 0 && r->is_judged;
     struct pollfd fds[2] = {
-        {.fd = r->client, .events = (short)((reads_client ? POLLIN : 0) | (sends_down ? POLLOUT : 0))},
+        {.fd = r->client,
+         .events = (short)((reads_client ? POLLIN : 0) | (sends_down ? POLLOUT : 0))},
         {.fd = r->upstream_ended ? -1 : tls_fd(r->tls),
          .events = (short)((reads_model ? POLLIN : 0) | (r->up.len ? POLLOUT : 0) |
                            (reads_model || r->up.len ? tls_events(r->tls) : 0))},
@@ -229,8 +233,9 @@ static bool take_whole_body(struct relay *r, struct err *err)
         if (!receive(r, HEAD_MS) || !take_body(r))
             return err_set(err, ERR_FAILED, "the request did not come whole");
     }
-    return r->can_send_again ||
-           err_set(err, ERR_FAILED, "the provider refused the token of a long request, which is now renewed: send it again");
+    return r->can_send_again || err_set(err, ERR_FAILED,
+                                        "the provider refused the token of a long request, which "
+                                        "is now renewed: send it again");
 }
 
 static void refuse_for(int client, const struct err *err)
@@ -303,7 +308,8 @@ static void serve(struct relay *r)
     shutdown(r->client, SHUT_WR);
 }
 
-void relay_serve(int client, struct tls_context *context, const struct upstream *u, struct tokens *tokens)
+void relay_serve(int client, struct tls_context *context, const struct upstream *u,
+                 struct tokens *tokens)
 {
     struct relay r = {.u = u,
                       .context = context,

@@ -10,8 +10,8 @@
 
 #include "runner/model/tls.h"
 
-/* client: a non-blocking socket, borrowed. tokens: of u->has_login. What goes wrong before the answer
- * began is told to the client as 4xx or 50x with a sentence. */
+/* client: a non-blocking socket, borrowed. tokens: of u->has_login. What goes wrong before the
+ * answer began is told to the client as 4xx or 50x with a sentence. */
 void relay_serve(int client, struct tls_context *context, const struct upstream *u,
                  struct tokens *tokens);
 

@@ -64,7 +64,8 @@ static bool ask(struct tokens *t, const char *refused, struct err *err)
         n = send(t->fd, line.ptr, line.len, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
     t->is_asked = n == (ssize_t)line.len; /* small, into a buffer that is read all the time */
-    return t->is_asked || err_set(err, ERR_FAILED, "the keeper does not listen to who needs a token");
+    return t->is_asked ||
+           err_set(err, ERR_FAILED, "the keeper does not listen to who needs a token");
 }
 
 /* The next answer; false: there is none for so long. */
@@ -89,14 +90,17 @@ static bool get_locked(struct tokens *t, const char *refused, struct err *err)
             return false;
         if (!await(t, &end)) {
             t->is_asked = false;
-            return err_set(err, ERR_FAILED, "no server of Headgate's renews the login now: any command of headgate starts one");
+            return err_set(
+                err, ERR_FAILED,
+                "no server of Headgate's renews the login now: any command of headgate starts one");
         }
         if (t->failure.code != ERR_NONE) {
             *err = t->failure;
             return false;
         }
     }
-    return is_good(t, refused) || err_set(err, ERR_FAILED, "the provider does not take the tokens of the login");
+    return is_good(t, refused) ||
+           err_set(err, ERR_FAILED, "the provider does not take the tokens of the login");
 }
 
 bool tokens_get(struct token *ret, struct tokens *t, const char *refused, struct err *err)
@@ -104,7 +108,8 @@ bool tokens_get(struct token *ret, struct tokens *t, const char *refused, struct
     pthread_mutex_lock(&t->lock);
     bool ok = get_locked(t, refused, err);
     if (ok)
-        *ret = (struct token){.text = xstrdup(t->now.text), .account = t->now.account ? xstrdup(t->now.account) : NULL};
+        *ret = (struct token){.text = xstrdup(t->now.text),
+                              .account = t->now.account ? xstrdup(t->now.account) : NULL};
     pthread_mutex_unlock(&t->lock);
     return ok;
 }

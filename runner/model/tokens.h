@@ -1,9 +1,10 @@
 /*
- * tokens: the access token of a login, which the keeper gets from the server when one is wanted (runner/server/renewal.h). Many
- * connections ask; one question is under way at a time.
+ * tokens: the access token of a login, which the keeper gets from the server when one is wanted
+ * (runner/server/renewal.h). Many connections ask; one question is under way at a time.
  *
- * Invariant: a token is used until a margin before its end, which is the server's to renew in, and never once it was refused.
- * Any thread may call; tokens_answer is for the one that reads what the keeper says.
+ * Invariant: a token is used until a margin before its end, which is the server's to renew in, and
+ * never once it was refused. Any thread may call; tokens_answer is for the one that reads what the
+ * keeper says.
  */
 #ifndef MODEL_TOKENS_H
 #define MODEL_TOKENS_H
@@ -35,10 +36,13 @@ struct tokens {
 };
 
 void tokens_init(struct tokens *t, size_t model, int fd);
-/* One that is good, copied. refused: one that the provider did not take, NULL: none. Blocks, for two minutes at most. ERR_REFUSED:
- * the person has to log in again; any other error may be over in a while. */
-bool tokens_get(struct token *ret, struct tokens *t, const char *refused, struct err *err) WARN_UNUSED;
-/* The provider did not take this one, and whoever asked with it was told: the next who comes gets another. */
+/* One that is good, copied. refused: one that the provider did not take, NULL: none. Blocks, for
+ * two minutes at most. ERR_REFUSED: the person has to log in again; any other error may be over in
+ * a while. */
+bool tokens_get(struct token *ret, struct tokens *t, const char *refused,
+                struct err *err) WARN_UNUSED;
+/* The provider did not take this one, and whoever asked with it was told: the next who comes gets
+ * another. */
 void tokens_drop(struct tokens *t, const char *refused);
 /* {"token", "expires_ms", "account"} or {"failed", "again"}. */
 void tokens_answer(struct tokens *t, const json_t *answer);

@@ -51,14 +51,17 @@ static struct upstream_key form_of(const char *header)
                                  .prefix = xasprintf("%s%s", word, word[0] ? " " : "")};
 }
 
-static bool load_keys(struct upstream *u, const json_t *keys, const json_t *secrets, struct err *err)
+static bool load_keys(struct upstream *u, const json_t *keys, const json_t *secrets,
+                      struct err *err)
 {
     size_t i;
     const json_t *key;
     json_array_foreach(keys, i, key)
     {
-        const char *placeholder = jx_str(key, "placeholder", ""), *header = jx_str(key, "header", ""),
-                   *secret = jx_str(u->has_login ? NULL : secrets, placeholder, u->has_login ? NULL : "");
+        const char *placeholder = jx_str(key, "placeholder", ""),
+                   *header = jx_str(key, "header", ""),
+                   *secret =
+                       jx_str(u->has_login ? NULL : secrets, placeholder, u->has_login ? NULL : "");
         if (u->n_keys == UPSTREAM_KEYS_MAX)
             return err_set(err, ERR_LIMIT, "more than %d keys for one model", UPSTREAM_KEYS_MAX);
         if ((secret && !is_header_text(secret)) || !is_header_text(placeholder))
@@ -94,11 +97,10 @@ bool upstream_load(struct upstream *ret, const json_t *config, const json_t *sec
     int64_t port = jx_int(config, "port", 0);
     if (!is_header_text(host) || port < 1 || port > UINT16_MAX)
         return err_set(err, ERR_FORMAT, "the model relay was given no host and port");
-    struct upstream u = {
-        .host = xstrdup(host),
-        .port = (uint16_t)port,
-        .ca_file = ca ? xstrdup(ca) : NULL,
-        .has_login = jx_str(config, "login", NULL) != NULL};
+    struct upstream u = {.host = xstrdup(host),
+                         .port = (uint16_t)port,
+                         .ca_file = ca ? xstrdup(ca) : NULL,
+                         .has_login = jx_str(config, "login", NULL) != NULL};
     load_paths(&u, jx_arr(config, "paths"));
     if (!load_keys(&u, jx_arr(config, "keys"), secrets, err)) {
         upstream_release(&u);
@@ -116,7 +118,8 @@ static const struct upstream_key *key_in(const struct upstream *u, const struct 
         size_t len = strlen(k->prefix);
         if (http_text_is_nocase(h->name, k->header) && h->value.len >= len &&
             strncasecmp(h->value.ptr, k->prefix, len) == 0 &&
-            http_text_is((struct http_text){h->value.ptr + len, h->value.len - len}, k->placeholder))
+            http_text_is((struct http_text){h->value.ptr + len, h->value.len - len},
+                         k->placeholder))
             return k;
     }
     return NULL;
@@ -142,8 +145,9 @@ static bool may_be_asked(const struct upstream *u, struct http_text target)
     size_t len = query ? (size_t)(query - target.ptr) : target.len;
     if (u->n_paths == 0)
         return true;
-    if (memmem(target.ptr, len, "..", 2) || memmem(target.ptr, len, "//", 2) || memchr(target.ptr, '%', len) ||
-        memchr(target.ptr, '\\', len) || memchr(target.ptr, ';', len))
+    if (memmem(target.ptr, len, "..", 2) || memmem(target.ptr, len, "//", 2) ||
+        memchr(target.ptr, '%', len) || memchr(target.ptr, '\\', len) ||
+        memchr(target.ptr, ';', len))
         return false;
     for (size_t i = 0; i < u->n_paths; i++)
         if (is_below(target, u->paths[i]))
@@ -151,12 +155,13 @@ static bool may_be_asked(const struct upstream *u, struct http_text target)
     return false;
 }
 
-/* What the login says of itself in headers, the agent does not; and answers must be such that a refusal is seen in them: the
- * first of all, and in plain text. */
+/* What the login says of itself in headers, the agent does not; and answers must be such that a
+ * refusal is seen in them: the first of all, and in plain text. */
 static bool is_of_login(const struct token *token, struct http_text name)
 {
-    return token && ((token->account && http_text_is_nocase(name, account_header)) ||
-                     http_text_is_nocase(name, "expect") || http_text_is_nocase(name, "accept-encoding"));
+    return token &&
+           ((token->account && http_text_is_nocase(name, account_header)) ||
+            http_text_is_nocase(name, "expect") || http_text_is_nocase(name, "accept-encoding"));
 }
 
 bool upstream_head(struct buf *out, const struct upstream *u, const struct token *token,
@@ -167,8 +172,9 @@ bool upstream_head(struct buf *out, const struct upstream *u, const struct token
         return err_set(err, ERR_REFUSED,
                        "this port leads to %s alone; ask it for a path, with HTTP/1.1", u->host);
     if (!may_be_asked(u, head->target))
-        return err_set(err, ERR_REFUSED, "the person's login is for the model of %s alone; this is another part of it",
-                       u->host);
+        return err_set(
+            err, ERR_REFUSED,
+            "the person's login is for the model of %s alone; this is another part of it", u->host);
     kept.n_headers = 0;
     buf_add(out, head->line.ptr, head->line.len);
     buf_addf(out, "\r\nHost: %s", u->host);
@@ -181,7 +187,8 @@ bool upstream_head(struct buf *out, const struct upstream *u, const struct token
             continue;
         const struct upstream_key *key = key_in(u, h);
         if (key)
-            buf_addf(out, "%s: %s%s\r\n", key->header, key->prefix, key->secret ? key->secret : token->text);
+            buf_addf(out, "%s: %s%s\r\n", key->header, key->prefix,
+                     key->secret ? key->secret : token->text);
         else
             kept.headers[kept.n_headers++] = *h;
     }

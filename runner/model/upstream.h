@@ -30,15 +30,16 @@ struct upstream {
     char *ca_file; /* certificates to trust instead of the system's; NULL: the system's */
     struct upstream_key keys[UPSTREAM_KEYS_MAX];
     size_t n_keys;
-    bool has_login;                  /* its key is an access token of the person's login (tokens.h) */
-    char *paths[UPSTREAM_PATHS_MAX]; /* what may be asked for with it, and what is below; without one: anything */
+    bool has_login; /* its key is an access token of the person's login (tokens.h) */
+    char *paths[UPSTREAM_PATHS_MAX]; /* what may be asked for with it, and what is below; without
+                                        one: anything */
     size_t n_paths;
 };
 
-/* From {"host", "port", "ca", "keys":[{"placeholder", "header"}], "login", "paths"}, where "authorization: Bearer" as a
- * header is its name and what stands before the key, and {PLACEHOLDER: SECRET}, of which only these
- * are taken; with a login none. A key that is missing, or has bytes that a header cannot hold, is an error that does not
- * show it. */
+/* From {"host", "port", "ca", "keys":[{"placeholder", "header"}], "login", "paths"}, where
+ * "authorization: Bearer" as a header is its name and what stands before the key, and {PLACEHOLDER:
+ * SECRET}, of which only these are taken; with a login none. A key that is missing, or has bytes
+ * that a header cannot hold, is an error that does not show it. */
 bool upstream_load(struct upstream *ret, const json_t *config, const json_t *secrets,
                    struct err *err) WARN_UNUSED;
 /* Wipes the secrets. */

@@ -59,8 +59,8 @@ void broker_run(struct job *job)
 }
 
 /* The row of the log: what was done, and never what it printed. */
-static bool write_log(struct db *db, const struct ledger_call *call, int status, const json_t *message,
-                      struct err *err)
+static bool write_log(struct db *db, const struct ledger_call *call, int status,
+                      const json_t *message, struct err *err)
 {
     static const char *const told[] = {"remote", "url", "repo", "ref", "commit"};
     AUTO_JSON json_t *body = json_object();
@@ -78,8 +78,8 @@ static bool write_log(struct db *db, const struct ledger_call *call, int status,
     return ledger_log(db, "broker", body, clock_unix_ms(), err);
 }
 
-static bool commit(struct server *s, const struct ledger_call *call, int status, const json_t *message,
-                   struct err *err)
+static bool commit(struct server *s, const struct ledger_call *call, int status,
+                   const json_t *message, struct err *err)
 {
     AUTO_ROLLBACK struct db *db = s->db;
     return db_begin(db, err) && broker_row_end(db, call->id, message, err) &&

@@ -1,6 +1,6 @@
 /*
- * broker: the server's part in carrying out calls of source `broker`: which is next, what is kept of
- * it, who is told (runner/store/broker_row.h, runner/attempt/carry.h).
+ * broker: the server's part in carrying out calls of source `broker`: which is next, what is kept
+ * of it, who is told (runner/store/broker_row.h, runner/attempt/carry.h).
  */
 #ifndef SERVER_BROKER_H
 #define SERVER_BROKER_H

@@ -1,7 +1,7 @@
 /*
  * clash: which attempts would meet conflicts, with each other and with their targets, kept up to
- * date as work comes home and as the targets move. Looked at by a worker, one repository at a time; what is known is
- * memory, and found out anew by the next server.
+ * date as work comes home and as the targets move. Looked at by a worker, one repository at a time;
+ * what is known is memory, and found out anew by the next server.
  */
 #ifndef SERVER_CLASH_H
 #define SERVER_CLASH_H

@@ -58,9 +58,9 @@ struct server {
     struct layer_report layers; /* of this host, once probed */
     bool has_layers;
 
-    struct clash_board *clashes; /* clash.h */
+    struct clash_board *clashes;         /* clash.h */
     struct target_watch *target_watches; /* target_watch.h */
-    struct renewal *renewals;    /* renewal.h */
+    struct renewal *renewals;            /* renewal.h */
 
     struct notice *notices; /* notify.h: running notify-send */
     int64_t last_notice_ms;

@@ -12,15 +12,7 @@
 #include "runner/server/setup.h"
 #include "worktree/start.h"
 
-#define BRANCH_FORMAT "headgate/%lld/%lld"
-
-enum {
-    JOBS_DEFAULT = 4,
-    TITLE_COLUMNS = 72,
-    COLUMNS_DEFAULT = 80,
-    ROWS_DEFAULT = 24,
-    PORT_MAX = 65535
-};
+enum { JOBS_DEFAULT = 4, PORT_MAX = 65535 };
 
 struct create *create_new(struct request *r)
 {
@@ -100,17 +92,22 @@ static bool check_agent(struct create *c, struct err *err)
         return err_set(err, ERR_USAGE,
                        "there is no agent '%.64s'; 'headgate agent ls' lists the known ones", name);
     if (has_command && c->agent->program)
-        return err_set(err, ERR_USAGE, "agent '%s' and a command exclude each other", c->agent->name);
+        return err_set(err, ERR_USAGE, "agent '%s' and a command exclude each other",
+                       c->agent->name);
     if (!has_command && !c->agent->program)
         return err_set(err, ERR_USAGE, "a command is missing: headgate run -- COMMAND [ARG...]");
     AUTO_FREE char *program = agent_program_path(c->agent, &c->env);
     if (c->agent->program && !program)
-        return err_set(err, ERR_NOT_FOUND, "%s is not installed: there is no '%s' in your PATH", c->agent->title,
-                       c->agent->program);
+        return err_set(err, ERR_NOT_FOUND, "%s is not installed: there is no '%s' in your PATH",
+                       c->agent->title, c->agent->program);
     c->has_no_canary = agent_is_checkable(c->agent) && !jx_bool(c->body, "canary", true);
     if (c->has_no_canary)
-        strv_pushf(&c->notes, "no canary: nothing has shown that %s runs no denied call (--no-canary, run.canary)", c->agent->name);
-    return !program || c->has_no_canary || agent_must_be_checked(c->paths->state, c->agent, program, c->config, err);
+        strv_pushf(
+            &c->notes,
+            "no canary: nothing has shown that %s runs no denied call (--no-canary, run.canary)",
+            c->agent->name);
+    return !program || c->has_no_canary ||
+           agent_must_be_checked(c->paths->state, c->agent, program, c->config, err);
 }
 
 static bool check_tasks(struct create *c, struct err *err)
@@ -228,11 +225,13 @@ static bool choose_exec(struct create *c, struct err *err)
     const char *name = asked ? asked : configured;
     c->exec = EXEC_WATCH;
     if (name && !exec_policy_parse(&c->exec, name, err))
-        return asked ? false : err_prefix(err, "%s", configured == for_all ? "gate.exec" : of_agent);
+        return asked ? false
+                     : err_prefix(err, "%s", configured == for_all ? "gate.exec" : of_agent);
     if (c->exec_required && c->exec == EXEC_OFF)
-        return err_set(err, ERR_LAYER,
-                       "the layer exec is required, but execs are not gated (--exec off, gate.exec); "
-                       "name another policy: watch, match or ask");
+        return err_set(
+            err, ERR_LAYER,
+            "the layer exec is required, but execs are not gated (--exec off, gate.exec); "
+            "name another policy: watch, match or ask");
     c->exec_required |= name && c->exec != EXEC_OFF;
     return true;
 }
@@ -264,9 +263,10 @@ static bool choose_setup(struct create *c, struct err *err)
                          !setup_tighten(&c->ladder, &c->rung_why, &setup, err)))
         return false;
     if (config_str(c->config, "gate.rule", NULL))
-        return err_set(err, ERR_USAGE,
-                       "gate.rule is for a repository's .headgate; yours are kept with 'headgate gate rule "
-                       "add'");
+        return err_set(
+            err, ERR_USAGE,
+            "gate.rule is for a repository's .headgate; yours are kept with 'headgate gate rule "
+            "add'");
     strv_push_all(&c->rules, strv_array(&setup.rules));
     if (setup_asks(&setup)) {
         setup_describe(&asks, &setup);
@@ -278,9 +278,10 @@ static bool choose_setup(struct create *c, struct err *err)
     if (setup.teardown || own_teardown)
         c->teardown = xstrdup(setup.teardown ? setup.teardown : own_teardown);
     if (c->secrets.n > 0 && !c->setup)
-        return err_set(err, ERR_USAGE,
-                       "--secret gives a variable to the set-up command alone, and there is none; set "
-                       "worktree.setup, or give it to the agent with --env");
+        return err_set(
+            err, ERR_USAGE,
+            "--secret gives a variable to the set-up command alone, and there is none; set "
+            "worktree.setup, or give it to the agent with --env");
     return true;
 }
 
@@ -309,14 +310,16 @@ static bool choose_ask(struct create *c, struct err *err)
 {
     static const char *const outcomes[] = {"deny", "wait"};
     const json_t *ask = jx_obj(c->body, "ask");
-    const char *outcome = jx_str(ask, "outcome", config_str(c->config, "gate.outcome", outcomes[0]));
+    const char *outcome =
+        jx_str(ask, "outcome", config_str(c->config, "gate.outcome", outcomes[0]));
     c->ask_ms = jx_int(ask, "deadline_ms", 0);
     c->ask_waits = strcmp(outcome, outcomes[1]) == 0;
     if (!c->ask_waits && strcmp(outcome, outcomes[0]) != 0)
         return err_set(err, ERR_USAGE, "gate.outcome: '%.32s' is neither deny nor wait", outcome);
     if (c->ask_ms < 0 || c->ask_ms > attempt_ask_max_ms)
-        return err_set(err, ERR_USAGE,
-                       "a call waits 23 hours at most, since the agents' own hooks give up after a day");
+        return err_set(
+            err, ERR_USAGE,
+            "a call waits 23 hours at most, since the agents' own hooks give up after a day");
     return true;
 }
 
@@ -404,95 +407,6 @@ void create_hold(void *arg)
     AUTO_STRV struct strv branches = STRV_INIT;
     int64_t n = (int64_t)json_array_size(jx_arr(c->body, "tasks")) * c->n;
     for (int64_t i = 1; i <= n; i++)
-        strv_pushf(&branches, BRANCH_FORMAT, (long long)c->number, (long long)i);
+        strv_pushf(&branches, CREATE_BRANCH_FORMAT, (long long)c->number, (long long)i);
     c->ok = wt_pin(c->repo.common_dir, &branches, c->base.oid, &c->err);
-}
-
-/* ---- attempts ---- */
-
-bool create_task_rung(enum ladder *ret, const struct create *c, const json_t *task, struct err *err)
-{
-    const char *name = jx_str(task, "ladder", NULL);
-    enum ladder ladder = *ret;
-    if (name && !ladder_parse(&ladder, name, err))
-        return false;
-    *ret = ladder < c->loosest ? ladder : c->loosest;
-    return true;
-}
-
-static char *dup_or_null(const char *text)
-{
-    return text ? xstrdup(text) : NULL;
-}
-
-static int size_or(const json_t *body, const char *member, int fallback)
-{
-    int64_t value = jx_int(body, member, fallback);
-    return value > 0 && value <= INT16_MAX ? (int)value : fallback;
-}
-
-void create_spec(struct attempt_spec *ret, const struct create *c, const json_t *task, int64_t n)
-{
-    const json_t *limits = jx_obj(c->body, "limits");
-    struct attempt_spec spec = {
-        .id = xasprintf("%lld.%lld", (long long)c->number, (long long)n),
-        .run = c->number,
-        .n = n,
-        .repo = xstrdup(c->repo.toplevel ? c->repo.toplevel : c->repo.common_dir),
-        .subdir = xstrdup(jx_str(c->body, "subdir", c->repo.subdir ? c->repo.subdir : "")),
-        .branch = xasprintf(BRANCH_FORMAT, (long long)c->number, (long long)n),
-        .base = xstrdup(c->base.oid),
-        .base_ref = dup_or_null(c->base.ref),
-        .into = dup_or_null(jx_str(c->body, "into", NULL)),
-        .is_base_held = jx_bool(c->body, "hold", false),
-        .is_base_wip = jx_bool(c->body, "base_wip", false),
-        .engine = dup_or_null(jx_str(c->body, "engine", NULL)),
-        .agent = xstrdup(c->agent->name),
-        .prompt = xstrdup(jx_str(task, "text", "")),
-        .interactive = jx_bool(c->body, "interactive", false),
-        .cols = size_or(c->body, "cols", COLUMNS_DEFAULT),
-        .rows = size_or(c->body, "rows", ROWS_DEFAULT),
-        .ladder = c->ladder,
-        .exec = c->exec,
-        .exec_required = c->exec_required,
-        .has_no_canary = c->has_no_canary,
-        .ask_ms = c->ask_ms,
-        .ask_waits = c->ask_waits,
-        .memory_bytes = jx_int(limits, "memory", 0),
-        .pids = jx_int(limits, "pids", 0),
-        .time_ms = c->time_ms,
-        .output_bytes = jx_int(limits, "output", 0),
-        .require = dup_or_null(c->require),
-        .setup = dup_or_null(c->setup),
-        .teardown = dup_or_null(c->teardown),
-    };
-    jx_strv(&spec.command, c->body, "argv");
-    jx_strv(&spec.ro, c->body, "ro");
-    jx_strv(&spec.rw, c->body, "rw");
-    jx_strv(&spec.mask, c->body, "mask");
-    strv_push_all(&spec.net, strv_array(&c->net));
-    for (size_t i = 0; i < c->secrets.n; i++) /* names alone: the values stay in memory (keyring.h) */
-        strv_push_n(&spec.secrets, c->secrets.v[i], strcspn(c->secrets.v[i], "="));
-    AUTO_JSON json_t *models = model_ways_json(&c->models);
-    model_ways_parse(&spec.models, models);
-    create_add_services(&spec.services, c);
-    *ret = spec;
-}
-
-char *create_title(const struct create *c, const json_t *task)
-{
-    AUTO_BUF struct buf out = BUF_INIT;
-    AUTO_BUF struct buf words = BUF_INIT;
-    AUTO_STRV struct strv argv = STRV_INIT;
-    const char *text = jx_str(task, "title", "");
-    if (!text[0])
-        text = jx_str(task, "text", "");
-    jx_strv(&argv, c->body, "argv");
-    for (size_t i = 0; i < argv.n; i++)
-        buf_addf(&words, "%s%s", i ? " " : "", argv.v[i]);
-    if (!text[0])
-        text = words.ptr;
-    AUTO_FREE char *line = xstrndup(text, strcspn(text, "\r\n"));
-    text_add_clipped(&out, line, TITLE_COLUMNS);
-    return buf_steal(&out);
 }

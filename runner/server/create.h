@@ -10,6 +10,9 @@
 #include "runner/attempt/attempt.h"
 #include "runner/server/control.h"
 
+/* Of run and attempt. */
+#define CREATE_BRANCH_FORMAT "headgate/%lld/%lld"
+
 struct create {
     struct request *request;
     const struct paths *paths;
@@ -23,7 +26,7 @@ struct create {
     struct wt_repo repo;
     struct wt_commit base;
     const struct agent *agent;
-    bool has_no_canary; /* though there could be one */
+    bool has_no_canary;     /* though there could be one */
     struct agent own_agent; /* what agent is, when it is one of the person's own */
     int64_t n, jobs, time_ms;
     struct layer_report layers;
@@ -43,9 +46,9 @@ struct create {
     char *consent_asks;   /* what that is, for the person */
     struct strv net;      /* listed hosts */
     struct model_ways models;
-    json_t *keys;         /* of the models, taken out of env; NULL: none */
-    json_t *logins;       /* for the broker, taken out of desktop; NULL: none */
-    struct strv notes;    /* sentences for the person */
+    json_t *keys;      /* of the models, taken out of env; NULL: none */
+    json_t *logins;    /* for the broker, taken out of desktop; NULL: none */
+    struct strv notes; /* sentences for the person */
 
     /* create_number */
     int64_t wish, number;
@@ -59,7 +62,8 @@ void create_number(void *arg);
 void create_hold(void *arg);
 /* The attempt's number n (1-based) for a task. Caller releases. */
 void create_spec(struct attempt_spec *ret, const struct create *c, const json_t *task, int64_t n);
-/* The rung of a task: its own, never looser than the repository wants it; *ret is the run's before. */
+/* The rung of a task: its own, never looser than the repository wants it; *ret is the run's before.
+ */
 bool create_task_rung(enum ladder *ret, const struct create *c, const json_t *task,
                       struct err *err) WARN_UNUSED;
 /* Append the ports of this host that it may reach, as decimal text. */

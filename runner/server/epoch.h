@@ -15,9 +15,9 @@ bool epoch_policy(struct policy *ret, struct server *s, const char *attempt,
                   struct err *err) WARN_UNUSED;
 /* Inside the transaction that changes something: the number that the change will have. */
 bool epoch_raise(int64_t *ret, struct server *s, struct err *err) WARN_UNUSED;
-/* After its commit: send it out, and answer r (result, an object, is taken over) when all keepers have it.
- * After ten seconds it is answered all the same, with `unacknowledged`: the attempts whose keepers
- * have not; they get it as soon as they can be reached. */
+/* After its commit: send it out, and answer r (result, an object, is taken over) when all keepers
+ * have it. After ten seconds it is answered all the same, with `unacknowledged`: the attempts whose
+ * keepers have not; they get it as soon as they can be reached. */
 void epoch_spread(struct server *s, int64_t epoch, struct request *r, json_t *result);
 /* A keeper acknowledged an epoch, or is no more. */
 void epoch_judge(struct server *s);

@@ -19,7 +19,8 @@
 #include "runner/server/watch.h"
 #include "runner/store/store.h"
 
-/* JOBS_MAX: fewer than the pool has threads (server.c), so that a request's own work always finds one. */
+/* JOBS_MAX: fewer than the pool has threads (server.c), so that a request's own work always finds
+ * one. */
 enum { JOBS_MAX = 6, RETRY_MS = 500, BATCH = 256 };
 
 /* ---- states ---- */
@@ -248,8 +249,8 @@ static void fill_harvest(struct attempt_row *row, void *arg)
         attempt_row_set(&row->note, h->note);
 }
 
-/* A row of the log where the work has moved. Before the change itself: told twice is better than not
- * told, and a reader takes it once. */
+/* A row of the log where the work has moved. Before the change itself: told twice is better than
+ * not told, and a reader takes it once. */
 static bool log_refs(const struct job *job, struct server *s, struct err *err)
 {
     AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
@@ -420,7 +421,8 @@ static void start(struct live *live, enum job_kind kind)
                         .config = s->config,
                         .force = live->discard_by_force};
     bool is_filled = fill_job(job, s, &err);
-    if (!is_filled && kind == JOB_PREPARE && (err.code == ERR_FORMAT || err.code == ERR_USAGE)) { /* it will be no other the next time */
+    if (!is_filled && kind == JOB_PREPARE &&
+        (err.code == ERR_FORMAT || err.code == ERR_USAGE)) { /* it will be no other the next time */
         live->wanted &= ~(1U << kind);
         live->job = job;
         job->err = err;

@@ -38,7 +38,8 @@ json_t *keyring_copy(const struct keyring *ring, int64_t run)
     return entry ? json_deep_copy(entry->keys) : NULL;
 }
 
-bool keyring_fill(struct strv *names, const struct keyring *ring, int64_t run, const char *id, struct err *err)
+bool keyring_fill(struct strv *names, const struct keyring *ring, int64_t run, const char *id,
+                  struct err *err)
 {
     const struct keyring_entry *entry = find(ring, run);
     struct strv filled = STRV_INIT;
@@ -46,10 +47,12 @@ bool keyring_fill(struct strv *names, const struct keyring *ring, int64_t run, c
         const char *value = entry ? jx_str(entry->keys, names->v[i], NULL) : NULL;
         if (!value) {
             strv_release(&filled);
-            return err_set(err, ERR_USAGE,
-                           "the value of --secret %s is not known any more, since it is never stored and the server that had "
-                           "it ended; 'headgate resume --secret %s %s' from a shell that has it goes on",
-                           names->v[i], names->v[i], id);
+            return err_set(
+                err, ERR_USAGE,
+                "the value of --secret %s is not known any more, since it is never stored and the "
+                "server that had "
+                "it ended; 'headgate resume --secret %s %s' from a shell that has it goes on",
+                names->v[i], names->v[i], id);
         }
         strv_pushf(&filled, "%s=%s", names->v[i], value);
     }

@@ -1,6 +1,6 @@
 /*
- * keyring: secrets that runs were started with, keys of models, tokens or --secret, in memory alone: a server that ends
- * forgets them, and who resumes an attempt then brings them again.
+ * keyring: secrets that runs were started with, keys of models, tokens or --secret, in memory
+ * alone: a server that ends forgets them, and who resumes an attempt then brings them again.
  */
 #ifndef SERVER_KEYRING_H
 #define SERVER_KEYRING_H
@@ -18,8 +18,10 @@ struct keyring {
 void keyring_put(struct keyring *ring, int64_t run, json_t *keys);
 /* A copy for a worker thread, new reference; NULL when there are none. */
 json_t *keyring_copy(const struct keyring *ring, int64_t run);
-/* Exchange each NAME for NAME=VALUE. ERR_USAGE says what is not known any more, and how attempt id goes on. */
-bool keyring_fill(struct strv *names, const struct keyring *ring, int64_t run, const char *id, struct err *err) WARN_UNUSED;
+/* Exchange each NAME for NAME=VALUE. ERR_USAGE says what is not known any more, and how attempt id
+ * goes on. */
+bool keyring_fill(struct strv *names, const struct keyring *ring, int64_t run, const char *id,
+                  struct err *err) WARN_UNUSED;
 void keyring_forget(struct keyring *ring, int64_t run);
 void keyring_release(struct keyring *ring);
 

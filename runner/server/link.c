@@ -209,11 +209,8 @@ static const struct kind {
     const char *name;
     void (*handle)(struct link *link, const json_t *msg);
 } kinds[] = {
-    {"record", on_record},
-    {"welcome", on_welcome},
-    {"epoch", on_epoch},
-    {"line", on_line},
-    {"token", on_token},
+    {"record", on_record}, {"welcome", on_welcome}, {"epoch", on_epoch},
+    {"line", on_line},     {"token", on_token},
 };
 
 static void on_message(struct conn *conn, json_t *msg, void *arg)
@@ -450,8 +447,8 @@ bool link_say(struct live *live, int64_t message, const char *text, struct err *
 {
     if (!live->link || !live->link->is_welcome)
         return err_set(err, ERR_CONFLICT, "attempt %s has no keeper to speak to now", live->id);
-    tell(live->link, json_pack("{s:s, s:I, s:o}", "t", "say", "message", (json_int_t)message, "text",
-                               jx_bytes(text, strlen(text))));
+    tell(live->link, json_pack("{s:s, s:I, s:o}", "t", "say", "message", (json_int_t)message,
+                               "text", jx_bytes(text, strlen(text))));
     return true;
 }
 

@@ -87,7 +87,8 @@ static bool on_asked(const struct arrival *a, struct err *err)
                                       .why = jx_str(a->record, "why", NULL),
                                       .reason = jx_str(a->record, "reason", NULL),
                                       .rule = jx_int(a->record, "rule", 0)};
-    bool ok = ledger_ask(&call, a->db, a->row->id, jx_int(a->record, "call", 0), &request, &q, &why);
+    bool ok =
+        ledger_ask(&call, a->db, a->row->id, jx_int(a->record, "call", 0), &request, &q, &why);
     call_request_release(&request);
     if (!ok)
         return refused(a, &why, err);
@@ -124,7 +125,8 @@ static bool settle(const struct arrival *a, enum call_event event, struct err *e
                        &why))
         return refused(a, &why, err);
     changed(a->m, call.id, false);
-    bool is_for_broker = event == CALL_EV_CONSUME && call.state == CALL_CONSUMED && broker_is_call(&call.request);
+    bool is_for_broker =
+        event == CALL_EV_CONSUME && call.state == CALL_CONSUMED && broker_is_call(&call.request);
     bool ok = !is_for_broker || add_broker(a, call.id, err);
     ledger_call_release(&call);
     return ok;
@@ -189,7 +191,8 @@ static bool on_note(const struct arrival *a, struct err *err)
     return true;
 }
 
-/* What a box did with a host since it was last told, which programs it started: a row of the log. */
+/* What a box did with a host since it was last told, which programs it started: a row of the log.
+ */
 static bool on_told(const struct arrival *a, struct err *err)
 {
     AUTO_JSON json_t *body = json_deep_copy(a->record);
@@ -200,13 +203,15 @@ static bool on_told(const struct arrival *a, struct err *err)
     return ledger_tell(a->db, a->row->id, jx_str(a->record, "r", ""), body, a->at_ms, err);
 }
 
-/* Something that the box's caller holds went, and is there again: in the log and with the attempt. */
+/* Something that the box's caller holds went, and is there again: in the log and with the attempt.
+ */
 static bool on_mount(const struct arrival *a, struct err *err)
 {
     return on_note(a, err) && on_told(a, err);
 }
 
-/* How the agent stands now, on top of what its earlier starts came to; each piece of news is a row of the log. */
+/* How the agent stands now, on top of what its earlier starts came to; each piece of news is a row
+ * of the log. */
 static bool on_pulse(const struct arrival *a, struct err *err)
 {
     size_t i;
@@ -274,8 +279,7 @@ static const struct kind {
     {"decided", on_decided},   {"consumed", on_consumed}, {"expired", on_expired},
     {"orphaned", on_orphaned}, {"exited", on_exited},     {"note", on_note},
     {"net", on_told},          {"execs", on_told},        {"overdue", on_overdue},
-    {"mount", on_mount},       {"pulse", on_pulse},
-    {"heard", on_heard},
+    {"mount", on_mount},       {"pulse", on_pulse},       {"heard", on_heard},
 };
 
 bool merge_record(struct merge *m, struct db *db, struct attempt_row *row, const json_t *record,

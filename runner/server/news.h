@@ -1,5 +1,6 @@
 /*
- * news: who is told what when records of a keeper have been committed: subscribers, the keeper, the person.
+ * news: who is told what when records of a keeper have been committed: subscribers, the keeper, the
+ * person.
  */
 #ifndef SERVER_NEWS_H
 #define SERVER_NEWS_H

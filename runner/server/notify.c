@@ -21,8 +21,15 @@ struct notice {
 
 /* What of the person's environment a notification is given, the desktop's address first. */
 static const char *const names[] = {
-    "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR",
-    "HOME",                     "PATH",    "USER",            "LANG",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_RUNTIME_DIR",
+    "HOME",
+    "PATH",
+    "USER",
+    "LANG",
 };
 
 static char *find_program(void)

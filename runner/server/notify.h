@@ -1,6 +1,6 @@
 /*
- * notify: tells the person that a call waits: their desktop (notify-send), when ui.notify is not off,
- * the program is installed and the run was started from a desktop; and their own command
+ * notify: tells the person that a call waits: their desktop (notify-send), when ui.notify is not
+ * off, the program is installed and the run was started from a desktop; and their own command
  * (notify_command.h). Never waits for either.
  */
 #ifndef SERVER_NOTIFY_H
@@ -10,9 +10,10 @@
 #include "runner/server/core.h"
 
 void notify_call(struct server *s, const struct ledger_call *call);
-/* The variables of the person who started the attempt's run that a notification is given. Nothing in
- * them comes from a box. */
-bool notify_env(struct strv *out, struct server *s, const char *attempt, struct err *err) WARN_UNUSED;
+/* The variables of the person who started the attempt's run that a notification is given. Nothing
+ * in them comes from a box. */
+bool notify_env(struct strv *out, struct server *s, const char *attempt,
+                struct err *err) WARN_UNUSED;
 void notify_close(struct server *s);
 
 #endif

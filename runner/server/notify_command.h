@@ -1,6 +1,7 @@
 /*
- * notify_command: tells the person's own command (`gate.notifyCommand`) of each call that waits: one
- * process a call, `/bin/sh -c COMMAND`, the call's summary as one line of JSON on standard input.
+ * notify_command: tells the person's own command (`gate.notifyCommand`) of each call that waits:
+ * one process a call, `/bin/sh -c COMMAND`, the call's summary as one line of JSON on standard
+ * input.
  *
  * Nothing of a call is in its arguments or its environment, which is the person's. At most four run
  * at once and the rest queue; one that takes longer than ten seconds is ended with all that it

@@ -59,8 +59,8 @@ bool request_call_id(int64_t *ret, const char *word, struct err *err) WARN_UNUSE
 /* ops_explain.c */
 void op_call_explain(struct request *r);
 void op_rule_propose(struct request *r);
-/* The calls that wait and that would pass now ("c12"), by_rule: by a rule; as far as it can be told from
- * outside of the box. */
+/* The calls that wait and that would pass now ("c12"), by_rule: by a rule; as far as it can be told
+ * from outside of the box. */
 bool explain_covered(json_t **ret, struct server *s, bool by_rule, struct err *err) WARN_UNUSED;
 /* The rules that would let pass what this call did, wherever in its repository; NULL: none can. */
 bool explain_habit(json_t **ret, struct server *s, int64_t call, struct err *err) WARN_UNUSED;

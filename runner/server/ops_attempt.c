@@ -123,7 +123,8 @@ static bool check_canary(struct server *s, const struct attempt_spec *spec, stru
 {
     const struct agent *agent = agent_find(spec->agent);
     AUTO_FREE char *program = agent ? agent_program_path(agent, &spec->env) : NULL;
-    return !program || spec->has_no_canary || agent_must_be_checked(s->paths.state, agent, program, s->config, err);
+    return !program || spec->has_no_canary ||
+           agent_must_be_checked(s->paths.state, agent, program, s->config, err);
 }
 
 static bool save_resumed_spec(struct server *s, const char *id, const json_t *body,
@@ -146,7 +147,8 @@ static bool save_resumed_spec(struct server *s, const char *id, const json_t *bo
     json_t *keys = NULL;
     bool ok = check_canary(s, &spec, err) &&
               (!agent_named(&agent, &own, spec.agent, s->config) ||
-               model_ways_take(&spec.models, &keys, &spec.env, &spec.services, agent, NULL, s->config, err));
+               model_ways_take(&spec.models, &keys, &spec.env, &spec.services, agent, NULL,
+                               s->config, err));
     keyring_put(&s->keyring, spec.run, keys);
     keyring_put(&s->secrets, spec.run, json_deep_copy(jx_obj(body, "secrets")));
     ok = ok && attempt_row_save_spec(s->db, &spec, &spec.env, err);

@@ -38,8 +38,8 @@ static void add_calls(json_t *rows, struct db *db)
     }
 }
 
-/* The rows that a request asks for; a filter may read the whole log and every call, so a worker looks, on
- * a connection of its own. */
+/* The rows that a request asks for; a filter may read the whole log and every call, so a worker
+ * looks, on a connection of its own. */
 struct look {
     struct request *request;
     const char *path;

@@ -35,9 +35,9 @@ static bool store_change(const struct change *c, struct request *r, int64_t *ret
     jx_set_str(body, "by", r->by);
     if (!db_begin(db, err))
         return false;
-    bool ok = c->attempt ? rung_set(db, c->attempt, c->ladder, err)
-                         : run_row_set_ladder(db, c->run, c->ladder, err) &&
-                               rung_clear(db, c->run, err);
+    bool ok = c->attempt
+                  ? rung_set(db, c->attempt, c->ladder, err)
+                  : run_row_set_ladder(db, c->run, c->ladder, err) && rung_clear(db, c->run, err);
     return ok && ledger_log(db, "ladder.set", body, clock_unix_ms(), err) &&
            epoch_raise(ret_epoch, s, err) && db_commit(db, err);
 }

@@ -59,7 +59,8 @@ static const struct query queries[] = {
      "SELECT json_extract(request, '$.tool'), count(*), count(ask_why) FROM call GROUP BY 1"
      " ORDER BY 2 DESC LIMIT 50",
      add_share},
-    {"by_rule", "SELECT 'r' || id, uses FROM rule WHERE removed_ms IS NULL AND uses > 0", add_count},
+    {"by_rule", "SELECT 'r' || id, uses FROM rule WHERE removed_ms IS NULL AND uses > 0",
+     add_count},
     {"never_matched",
      "SELECT 'r' || id || ' ' || text, 0 FROM rule WHERE removed_ms IS NULL AND uses = 0",
      add_count},

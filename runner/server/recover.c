@@ -69,5 +69,6 @@ static bool send_home(struct server *s, struct err *err)
 bool recover_all(struct server *s, struct err *err)
 {
     sched_kick(s);
-    return resume_open(s, err) && broker_recover(s, err) && send_home(s, err) && say_recover(s, err);
+    return resume_open(s, err) && broker_recover(s, err) && send_home(s, err) &&
+           say_recover(s, err);
 }

@@ -16,7 +16,8 @@ enum {
     MARGIN_MS = 10 * 60 * 1000, /* as the relays' */
     PAUSE_MS = 5000,            /* after an issuer that did not answer */
     FRESH_MS = 60 * 1000,       /* a token that is refused so soon is not cured by another one */
-    PERSON_MS = 1000,           /* after a login that the person has to make anew: looked for a second later */
+    PERSON_MS =
+        1000, /* after a login that the person has to make anew: looked for a second later */
 };
 
 struct waiter {
@@ -33,11 +34,11 @@ struct renewal {
     size_t n_waiters;
     char *spent;       /* digest of a refresh token that is of no use; NULL: none */
     int64_t margin_ms; /* half of what its tokens live for, at most MARGIN_MS */
-    json_t *failure;   /* the last answer, where it was none; given to who asks in the next moment */
-    int64_t failed_ms; /* when that was */
+    json_t *failure; /* the last answer, where it was none; given to who asks in the next moment */
+    int64_t failed_ms;            /* when that was */
     char newest[DIGEST_HEX_SIZE]; /* of the token that was renewed last; "": none */
     int64_t newest_ms;            /* when that was */
-    char *logged;      /* the last trouble in the log, until it is over; NULL: none */
+    char *logged;                 /* the last trouble in the log, until it is over; NULL: none */
     bool is_asking;
     uv_work_t req; /* while is_asking; so are the next four */
     json_t *want;
@@ -57,8 +58,11 @@ static struct renewal *find(struct server *s, const char *agent, const char *fil
         if (strcmp(r->file, file) == 0 && strcmp(r->agent, agent) == 0)
             return r;
     struct renewal *r = xcalloc(1, sizeof(*r));
-    *r = (struct renewal){
-        .next = s->renewals, .server = s, .agent = xstrdup(agent), .file = xstrdup(file), .margin_ms = MARGIN_MS};
+    *r = (struct renewal){.next = s->renewals,
+                          .server = s,
+                          .agent = xstrdup(agent),
+                          .file = xstrdup(file),
+                          .margin_ms = MARGIN_MS};
     return s->renewals = r;
 }
 
@@ -85,7 +89,8 @@ static bool run_program(struct renewal *r, struct err *err)
                                  .new_session = true};
     bool ok = proc_run(&result, &cmd, err);
     if (ok && result.status != 0)
-        ok = err_set(err, ERR_INTERNAL, "headgate-login ended with status %d: %s", result.status, result.errout.ptr);
+        ok = err_set(err, ERR_INTERNAL, "headgate-login ended with status %d: %s", result.status,
+                     result.errout.ptr);
     ok = ok && jx_parse(&r->answer, result.out.ptr, result.out.len, err);
     explicit_bzero(result.out.ptr, result.out.len);
     return ok;
@@ -137,7 +142,8 @@ static void tell_all(struct renewal *r, const json_t *answer)
 
 static void note(struct renewal *r, const json_t *answer)
 {
-    const char *failed = jx_str(answer, "failed", jx_str(answer, "trouble", NULL)), *spent = jx_str(answer, "spent", NULL);
+    const char *failed = jx_str(answer, "failed", jx_str(answer, "trouble", NULL)),
+               *spent = jx_str(answer, "spent", NULL);
     int64_t left_ms = jx_int(answer, "expires_ms", 0) - clock_unix_ms();
     bool is_renewed = jx_bool(answer, "renewed", false);
     if (failed && (!r->logged || strcmp(r->logged, failed) != 0))

@@ -17,7 +17,8 @@
 static bool say_typed(struct server *s, const char *id, const char *text, struct err *err)
 {
     struct live *live = live_find(s, id);
-    AUTO_FREE char *typed = strchr(text, '\n') ? xasprintf("\033[200~%s\033[201~", text) : xstrdup(text);
+    AUTO_FREE char *typed =
+        strchr(text, '\n') ? xasprintf("\033[200~%s\033[201~", text) : xstrdup(text);
     if (!live)
         return err_set(err, ERR_CONFLICT, "attempt %s has no keeper to speak to now", id);
     return link_say(live, 0, typed, err);
@@ -29,13 +30,15 @@ static bool hears(const struct attempt_row *row)
     return agent && agent->hears && !row->interactive;
 }
 
-static bool say_kept(const char **ret_how, struct request *r, const struct attempt_row *row, const char *text, struct err *err)
+static bool say_kept(const char **ret_how, struct request *r, const struct attempt_row *row,
+                     const char *text, struct err *err)
 {
     int64_t number;
     struct live *live = live_find(r->server, row->id);
     bool is_ending = row->state == ATTEMPT_STOPPING || row->state == ATTEMPT_HARVESTING;
     if (row->interactive || is_ending)
-        return err_set(err, ERR_CONFLICT, "attempt %s is %s; say it when it %s", row->id, attempt_state_name(row->state),
+        return err_set(err, ERR_CONFLICT, "attempt %s is %s; say it when it %s", row->id,
+                       attempt_state_name(row->state),
                        is_ending ? "has ended, and it goes on with it" : "runs");
     if (!message_row_add(&number, r->server->db, row->id, text, r->by, clock_unix_ms(), err))
         return false;
@@ -45,7 +48,8 @@ static bool say_kept(const char **ret_how, struct request *r, const struct attem
     return true;
 }
 
-bool say_deliver(const char **ret_how, struct request *r, const char *id, const char *text, struct err *err)
+bool say_deliver(const char **ret_how, struct request *r, const char *id, const char *text,
+                 struct err *err)
 {
     AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;
     if (!attempt_row_get(&row, r->server->db, id, err))
@@ -81,7 +85,8 @@ void say_tell(struct live *live)
     struct err err = ERR_INIT;
     size_t i;
     const json_t *m;
-    bool ok = attempt_row_get(&row, live->server->db, live->id, &err) && message_row_waiting(waiting, live->server->db, live->id, &err);
+    bool ok = attempt_row_get(&row, live->server->db, live->id, &err) &&
+              message_row_waiting(waiting, live->server->db, live->id, &err);
     json_array_foreach(waiting, i, m)
     {
         if (ok && hears(&row))

@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-/* What was replaced while workers ran: freed with the server. Changes are as rare as a person's edits. */
+/* What was replaced while workers ran: freed with the server. Changes are as rare as a person's
+ * edits. */
 struct old_settings {
     struct config *config;
     struct old_settings *next;

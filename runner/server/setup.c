@@ -55,8 +55,10 @@ static bool read_bytes(struct buf *out, bool *ret_exists, const char *toplevel, 
     AUTO_FD int fd = fs_open_beneath(dirfd, FILE_NAME, O_RDONLY | O_NONBLOCK, 0, &why);
     *ret_exists = fd >= 0;
     if (fd < 0 && why.sys_errno == ELOOP)
-        return err_set(err, ERR_USAGE, FILE_NAME " of the repository is a link, which is not followed; put the file "
-                                       "itself there, or go without it: --consent none");
+        return err_set(err, ERR_USAGE,
+                       FILE_NAME
+                       " of the repository is a link, which is not followed; put the file "
+                       "itself there, or go without it: --consent none");
     if (fd < 0 && why.sys_errno != ENOENT) {
         *err = why;
         return false;

@@ -1,9 +1,9 @@
 /*
  * setup: what a repository asks for in the file `.headgate` of the person's checkout.
  *
- * It may only tighten, by a rung and by rules that deny or ask, with one exception: worktree.setup names a command that runs in each box
- * first. Nothing of it counts without the person's consent to exactly these bytes (SHA-256), from
- * which also the values are parsed.
+ * It may only tighten, by a rung and by rules that deny or ask, with one exception: worktree.setup
+ * names a command that runs in each box first. Nothing of it counts without the person's consent to
+ * exactly these bytes (SHA-256), from which also the values are parsed.
  */
 #ifndef SERVER_SETUP_H
 #define SERVER_SETUP_H
@@ -16,8 +16,8 @@ struct setup {
     char *command;                /* worktree.setup; NULL: none */
     char *teardown;               /* worktree.teardown; NULL: none */
     char *ladder;                 /* gate.ladder; NULL: none */
-    struct strv rules;            /* gate.rule: rules that deny or ask, canonical, without a scope */
-    struct strv notes;            /* sentences on what was not taken */
+    struct strv rules; /* gate.rule: rules that deny or ask, canonical, without a scope */
+    struct strv notes; /* sentences on what was not taken */
 };
 #define SETUP_INIT \
     {              \

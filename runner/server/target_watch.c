@@ -33,9 +33,10 @@ static void on_quiet(uv_timer_t *timer)
     clash_moved(w->server, w->common);
 }
 
-/* In the repository's own folder much else happens: with each `git status` there is a new index. The
- * attempts' own branches lie in the folder `headgate` of the branches. */
-static bool is_of_no_interest(const struct target_watch *w, const uv_fs_event_t *event, const char *name)
+/* In the repository's own folder much else happens: with each `git status` there is a new index.
+ * The attempts' own branches lie in the folder `headgate` of the branches. */
+static bool is_of_no_interest(const struct target_watch *w, const uv_fs_event_t *event,
+                              const char *name)
 {
     size_t len = name ? strlen(name) : 0, suffix = strlen(".lock");
     if (!name || (len >= suffix && strcmp(name + len - suffix, ".lock") == 0))
@@ -65,8 +66,10 @@ static struct target_watch *find(struct server *s, const char *common)
 static struct target_watch *add(struct server *s, const char *common)
 {
     struct target_watch *w = xcalloc(1, sizeof(*w));
-    *w = (struct target_watch){
-        .next = s->target_watches, .server = s, .common = xstrdup(common), .parts_open = FOLDERS_MAX + 1};
+    *w = (struct target_watch){.next = s->target_watches,
+                               .server = s,
+                               .common = xstrdup(common),
+                               .parts_open = FOLDERS_MAX + 1};
     uv_timer_init(&s->loop, &w->quiet);
     w->quiet.data = w;
     for (size_t i = 0; i < FOLDERS_MAX; i++) {

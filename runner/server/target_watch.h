@@ -9,9 +9,9 @@
 
 #include "runner/server/core.h"
 
-/* Watch these branches of the repository ("": that of its main checkout) from now on, and no others;
- * none: nothing. Some moments after a change clash_moved is called. Each change after this call is
- * seen, so call before looking. */
+/* Watch these branches of the repository ("": that of its main checkout) from now on, and no
+ * others; none: nothing. Some moments after a change clash_moved is called. Each change after this
+ * call is seen, so call before looking. */
 void target_watch_set(struct server *s, const char *common, const struct strv *branches);
 void target_watch_close(struct server *s);
 

@@ -11,11 +11,12 @@
 void attempt_row_release(struct attempt_row *row)
 {
     char *const owned[] = {
-        row->id,     row->title,  row->task,      row->agent,  row->branch,      row->subdir,
-        row->engine, row->tree,   row->tip,       row->note,   row->engine_why,  row->snapshot,
-        row->review, row->layers, row->last_line, row->error,  row->merged_into, row->merged_commit,
-        row->repo,   row->base,   row->base_ref,  row->ladder, row->into, row->common,
-        row->pulse,  row->pulse_before,
+        row->id,           row->title,       row->task,          row->agent,  row->branch,
+        row->subdir,       row->engine,      row->tree,          row->tip,    row->note,
+        row->engine_why,   row->snapshot,    row->review,        row->layers, row->last_line,
+        row->error,        row->merged_into, row->merged_commit, row->repo,   row->base,
+        row->base_ref,     row->ladder,      row->into,          row->common, row->pulse,
+        row->pulse_before,
     };
     for (size_t i = 0; i < ARRAY_LEN(owned); i++)
         free(owned[i]);
@@ -41,7 +42,8 @@ bool attempt_row_set_pulse(struct attempt_row *row, const json_t *pulse)
     AUTO_BUF struct buf text = BUF_INIT;
     if (!jx_obj(pulse, "tokens"))
         return false;
-    if (row->pulse_before && !jx_parse(&before, row->pulse_before, strlen(row->pulse_before), &ignored))
+    if (row->pulse_before &&
+        !jx_parse(&before, row->pulse_before, strlen(row->pulse_before), &ignored))
         before = NULL;
     AUTO_JSON json_t *sum = pulse_json_sum(before, pulse);
     jx_dump(&text, sum);
@@ -151,7 +153,8 @@ bool attempt_row_get(struct attempt_row *ret, struct db *db, const char *id, str
             " keeper_pid, keeper_ticks, keeper_boot, spool_seq, merged_into, merged_commit,"
             " path, base, base_ref,"
             " coalesce((SELECT rung.ladder FROM rung WHERE rung.attempt = a.id), r.ladder),"
-            " json_extract(a.spec, '$.into'), coalesce(json_extract(a.spec, '$.base_wip'), 0), r.repo,"
+            " json_extract(a.spec, '$.into'), coalesce(json_extract(a.spec, '$.base_wip'), 0), "
+            "r.repo,"
             " pulse, pulse_before"
             " FROM attempt a JOIN run r ON r.id = a.run WHERE a.id = ?",
             err))
@@ -298,7 +301,8 @@ bool attempt_row_remove(struct db *db, const char *id, struct err *err)
     if (!db_stmt(&s, db, "DELETE FROM attempt WHERE id = ?", err))
         return false;
     db_bind_text(s, 1, id);
-    return db_run(s, err) && comment_row_remove_all(db, id, err) && message_row_remove_all(db, id, err);
+    return db_run(s, err) && comment_row_remove_all(db, id, err) &&
+           message_row_remove_all(db, id, err);
 }
 
 /* Put back what spec_text left out. */

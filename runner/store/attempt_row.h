@@ -17,7 +17,7 @@ struct attempt_row {
     int64_t run, n;
     char *title, *task, *agent, *branch, *subdir;
     int64_t created_ms;
-    char *into;                   /* the branch that its work is for, NULL: the one checked out */
+    char *into; /* the branch that its work is for, NULL: the one checked out */
     bool is_base_wip;
     char *common;                 /* common folder of its repository */
     char *repo, *base, *base_ref; /* of its run: what was named, oid, words for people */
@@ -32,8 +32,8 @@ struct attempt_row {
     char *note;
     char *review, *layers; /* JSON texts or NULL */
     char *last_line;
-    char *pulse;                  /* JSON text of runner/agents/pulse.h over all starts, NULL: nothing was told */
-    char *pulse_before;           /* the same of the starts before this one */
+    char *pulse; /* JSON text of runner/agents/pulse.h over all starts, NULL: nothing was told */
+    char *pulse_before;  /* the same of the starts before this one */
     int64_t exit_status; /* -1: none */
     char *error;
     int64_t started_ms, ended_ms; /* 0: not yet */
@@ -92,8 +92,8 @@ bool attempt_row_ids(struct strv *ret, struct db *db, enum attempt_which which, 
 bool attempt_row_resolve(struct strv *ret, struct db *db, const char *word,
                          struct err *err) WARN_UNUSED;
 
-/* Work that is in no branch of the person's yet, of one repository (common folder), the newest first.
- * Called for each; into NULL: the branch of the main checkout. */
+/* Work that is in no branch of the person's yet, of one repository (common folder), the newest
+ * first. Called for each; into NULL: the branch of the main checkout. */
 typedef void (*attempt_open_fn)(void *arg, const char *id, const char *tip, const char *base,
                                 const char *into);
 bool attempt_row_open_work(struct db *db, const char *common, int64_t limit, attempt_open_fn each,

@@ -11,7 +11,8 @@ const char broker_schema[] = "CREATE TABLE broker ("
                              ") STRICT;"
                              "CREATE INDEX broker_open ON broker(attempt) WHERE state <> 'done';";
 
-bool broker_row_add(struct db *db, int64_t call, const char *attempt, int64_t at_ms, struct err *err)
+bool broker_row_add(struct db *db, int64_t call, const char *attempt, int64_t at_ms,
+                    struct err *err)
 {
     struct db_stmt *s;
     if (!db_stmt(&s, db,
@@ -29,8 +30,10 @@ static bool oldest(int64_t *ret_call, struct db *db, const char *attempt, struct
 {
     struct db_stmt *s;
     bool have;
-    if (!db_stmt(&s, db, "SELECT call FROM broker WHERE attempt = ? AND state = 'due' ORDER BY call LIMIT 1",
-                 err))
+    if (!db_stmt(
+            &s, db,
+            "SELECT call FROM broker WHERE attempt = ? AND state = 'due' ORDER BY call LIMIT 1",
+            err))
         return false;
     db_bind_text(s, 1, attempt);
     if (!db_step(s, &have, err))
@@ -49,7 +52,8 @@ bool broker_row_begin(int64_t *ret_call, struct db *db, const char *attempt, str
     *ret_call = call;
     if (!call)
         return true;
-    if (!db_stmt(&s, db, "UPDATE broker SET state = 'running' WHERE call = ? AND state = 'due'", err))
+    if (!db_stmt(&s, db, "UPDATE broker SET state = 'running' WHERE call = ? AND state = 'due'",
+                 err))
         return false;
     db_bind_int(s, 1, call);
     return db_run(s, err);
@@ -60,8 +64,10 @@ bool broker_row_end(struct db *db, int64_t call, const json_t *message, struct e
     struct db_stmt *s;
     AUTO_BUF struct buf text = BUF_INIT;
     jx_dump(&text, message);
-    if (!db_stmt(&s, db, "UPDATE broker SET state = 'done', message = ? WHERE call = ? AND state = 'running'",
-                 err))
+    if (!db_stmt(
+            &s, db,
+            "UPDATE broker SET state = 'done', message = ? WHERE call = ? AND state = 'running'",
+            err))
         return false;
     db_bind_text(s, 1, text.ptr);
     db_bind_int(s, 2, call);

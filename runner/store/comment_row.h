@@ -21,8 +21,8 @@ bool comment_row_set_sent(struct db *db, const char *attempt, int64_t at_ms,
 bool comment_row_remove(struct db *db, int64_t id, struct err *err) WARN_UNUSED;
 /* All of an attempt that goes. */
 bool comment_row_remove_all(struct db *db, const char *attempt, struct err *err) WARN_UNUSED;
-/* The waiting comments as one message to the agent. tip: the attempt's last commit; a line of another
- * one is told with its commit, since it may be elsewhere by now. Pure. */
+/* The waiting comments as one message to the agent. tip: the attempt's last commit; a line of
+ * another one is told with its commit, since it may be elsewhere by now. Pure. */
 void comment_message(struct buf *out, const json_t *comments, const char *tip);
 
 #endif

@@ -16,8 +16,8 @@ bool rung_set(struct db *db, const char *attempt, enum ladder ladder, struct err
 bool rung_clear(struct db *db, int64_t run, struct err *err)
 {
     struct db_stmt *s;
-    if (!db_stmt(&s, db,
-                 "DELETE FROM rung WHERE attempt IN (SELECT id FROM attempt WHERE run = ?)", err))
+    if (!db_stmt(&s, db, "DELETE FROM rung WHERE attempt IN (SELECT id FROM attempt WHERE run = ?)",
+                 err))
         return false;
     db_bind_int(s, 1, run);
     return db_run(s, err);

@@ -13,7 +13,8 @@ bool rung_set(struct db *db, const char *attempt, enum ladder ladder, struct err
 bool rung_clear(struct db *db, int64_t run, struct err *err) WARN_UNUSED;
 /* *ret is unchanged when the attempt has none of its own. */
 bool rung_get(enum ladder *ret, struct db *db, const char *attempt, struct err *err) WARN_UNUSED;
-/* The rung that an attempt is at, its own or its run's. *ret_found false: there is no such attempt. */
+/* The rung that an attempt is at, its own or its run's. *ret_found false: there is no such attempt.
+ */
 bool rung_of(enum ladder *ret, bool *ret_found, struct db *db, const char *attempt,
              struct err *err) WARN_UNUSED;
 

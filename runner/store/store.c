@@ -81,9 +81,9 @@ static const char runner_schema_pulse[] = "ALTER TABLE attempt ADD COLUMN pulse 
 
 bool store_open(struct db **ret, const char *path, struct err *err)
 {
-    const char *const steps[] = {ledger_schema, runner_schema, ledger_schema_origins,
-                                 runner_schema_rungs, broker_schema,
-                                 comment_schema, ledger_schema_told, runner_schema_pulse, message_schema};
+    const char *const steps[] = {ledger_schema,       runner_schema,       ledger_schema_origins,
+                                 runner_schema_rungs, broker_schema,       comment_schema,
+                                 ledger_schema_told,  runner_schema_pulse, message_schema};
     AUTO_DB struct db *db = NULL;
     if (!db_open(&db, path, DB_READ_WRITE, err) || !db_migrate(db, steps, ARRAY_LEN(steps), err))
         return false;
@@ -129,7 +129,9 @@ bool store_has_consent(bool *ret, struct db *db, const char *repo, const char *d
 {
     struct db_stmt *s;
     bool have;
-    if (!db_stmt(&s, db, "SELECT 1 FROM consent WHERE repo = ?1 AND (?2 IS NULL OR digest = ?2) LIMIT 1", err))
+    if (!db_stmt(&s, db,
+                 "SELECT 1 FROM consent WHERE repo = ?1 AND (?2 IS NULL OR digest = ?2) LIMIT 1",
+                 err))
         return false;
     db_bind_text(s, 1, repo);
     db_bind_text(s, 2, digest);

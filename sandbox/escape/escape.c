@@ -131,8 +131,8 @@ static bool is_held(const struct escape_row *row, const struct escape_scene *sce
 /* A refusal of another kind is one too, and a script that did not work proves nothing. */
 static bool is_refusal(const char *outcome)
 {
-    return strcmp(outcome, "ECANCELED") == 0 || strcmp(outcome, "EPERM") == 0 || strcmp(outcome, "EACCES") == 0 ||
-           strcmp(outcome, "EROFS") == 0;
+    return strcmp(outcome, "ECANCELED") == 0 || strcmp(outcome, "EPERM") == 0 ||
+           strcmp(outcome, "EACCES") == 0 || strcmp(outcome, "EROFS") == 0;
 }
 
 /* What the control says about the attempt; *ret_proven when it came out otherwise. Allocated. */

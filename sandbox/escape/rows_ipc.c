@@ -6,9 +6,11 @@
 #define BIT ESCAPE_BIT
 #define LANDLOCK BIT(LAYER_LANDLOCK)
 
-#define DAEMON(name, text, variable)                                                          \
-    {.id = name, .what = text, .word = "connect-named:" variable, .held = "ENOENT",           \
-     .wall = "environment", .control = ESCAPE_ON_HOST}
+#define DAEMON(name, text, variable)                                                   \
+    {                                                                                  \
+        .id = name, .what = text, .word = "connect-named:" variable, .held = "ENOENT", \
+        .wall = "environment", .control = ESCAPE_ON_HOST                               \
+    }
 
 /* Daemons of the host, and sibling boxes. */
 static const struct escape_row rows[] = {

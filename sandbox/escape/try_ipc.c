@@ -91,8 +91,10 @@ static int receive_folder(const char *name)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char c, control[CMSG_SPACE(sizeof(int))];
     struct iovec part = {&c, 1};
-    struct msghdr head = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+    struct msghdr head = {.msg_iov = &part,
+                          .msg_iovlen = 1,
+                          .msg_control = control,
+                          .msg_controllen = sizeof(control)};
     int folder = -1;
     snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s", name);
     AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -233,8 +235,10 @@ static void give_folder(int listening_fd)
 {
     char c = 0, control[CMSG_SPACE(sizeof(int))] = {0};
     struct iovec part = {&c, 1};
-    struct msghdr head = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+    struct msghdr head = {.msg_iov = &part,
+                          .msg_iovlen = 1,
+                          .msg_control = control,
+                          .msg_controllen = sizeof(control)};
     struct cmsghdr *given = CMSG_FIRSTHDR(&head);
     AUTO_FD int folder = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     AUTO_FD int fd = accept4(listening_fd, NULL, NULL, SOCK_CLOEXEC);

@@ -19,10 +19,11 @@
 #include "runner/base/mem.h"
 
 /*
- * `headgate-box --hold PID UID GID`, with a socket on descriptor 3: for each plan that comes, join the
- * namespaces of the box whose pid 1 that is, as the account that made them, and take its steps there.
- * Every process of the box but pid 1 is stopped meanwhile. The box cannot reach this process: it
- * has capabilities that nothing there has (ptrace(2)). The answer is the errno of what failed, or 0.
+ * `headgate-box --hold PID UID GID`, with a socket on descriptor 3: for each plan that comes, join
+ * the namespaces of the box whose pid 1 that is, as the account that made them, and take its steps
+ * there. Every process of the box but pid 1 is stopped meanwhile. The box cannot reach this
+ * process: it has capabilities that nothing there has (ptrace(2)). The answer is the errno of what
+ * failed, or 0.
  */
 
 static bool join_by(pid_t pid)
@@ -60,7 +61,8 @@ static bool become(uid_t uid, gid_t gid, struct err *err)
 /* A file of its own: what the box opened while it could is another one then. */
 static bool write_again(const char *path, const char *content, struct err *err)
 {
-    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_SYMLINKS};
     char folder[PATH_MAX];
     snprintf(folder, sizeof(folder), "%s", path);
     char *slash = strrchr(folder, '/');
@@ -70,7 +72,8 @@ static bool write_again(const char *path, const char *content, struct err *err)
     AUTO_FD int dir = (int)syscall(SYS_openat2, AT_FDCWD, folder, &how, sizeof(how));
     if (dir < 0 || (unlinkat(dir, slash + 1, 0) != 0 && errno != ENOENT))
         return err_sys(err, errno, "cannot remove %s", path);
-    AUTO_FD int fd = openat(dir, slash + 1, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    AUTO_FD int fd =
+        openat(dir, slash + 1, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     size_t len = strlen(content);
     return (fd >= 0 && write(fd, content, len) == (ssize_t)len) ||
            err_sys(err, errno, "cannot write %s", path);
@@ -83,7 +86,8 @@ static bool bind_again(const char *source, const char *path, struct err *err)
     AUTO_FD int tree =
         place < 0 ? -1 : open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     return (tree >= 0 && mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) == 0 &&
-            move_mount(tree, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0) ||
+            move_mount(tree, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) ==
+                0) ||
            err_sys(err, errno, "cannot mount %s again", path);
 }
 

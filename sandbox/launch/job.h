@@ -23,8 +23,8 @@ struct job_source {
 };
 
 /* Fork and exec what the source describes, in the PLAN_CWD of its plan. tty_fd: its controlling
- * terminal and standard streams; -1: the streams of pid 1, but that what runs before the agent (it has a
- * base) reads nothing: the input is the agent's. The outcome of the exec comes later, on
+ * terminal and standard streams; -1: the streams of pid 1, but that what runs before the agent (it
+ * has a base) reads nothing: the input is the agent's. The outcome of the exec comes later, on
  * exec_fd. */
 bool job_start(struct job *ret, int id, const struct job_source *source, int tty_fd,
                struct err *err) WARN_UNUSED;

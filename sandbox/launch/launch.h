@@ -25,8 +25,8 @@ struct launch {
     int trees[PLAN_MAX_TREES]; /* detached mounts of PLAN_TREE and PLAN_OVERLAY, in order of need */
     size_t n_trees, next_tree;
     bool lacks_open_tree_attr; /* before Linux 6.15 */
-    struct rlimit open_files; /* the caller's, while the launcher itself needs more */
-    int pty_fd;               /* the agent's terminal; -1: it has none */
+    struct rlimit open_files;  /* the caller's, while the launcher itself needs more */
+    int pty_fd;                /* the agent's terminal; -1: it has none */
     struct layer_report report;
     struct box_times times;
     int64_t marked_us;
@@ -88,8 +88,8 @@ bool root_build(struct launch *l, struct err *err) WARN_UNUSED;
 /* net.c: pid 1 */
 bool net_apply(struct launch *l, struct err *err) WARN_UNUSED;
 
-/* net.c: a socket that is connected to a port of the box's loopback or on its way there (pid 1 waits
- * for nobody), -1 with err. */
+/* net.c: a socket that is connected to a port of the box's loopback or on its way there (pid 1
+ * waits for nobody), -1 with err. */
 int net_dial(int port, bool is_v6, struct err *err);
 
 /* pty.c: a terminal of the devpts that is mounted at /dev/pts, window size set. */

@@ -20,7 +20,8 @@
 #endif
 
 enum {
-    NEW_MODE = 0700, /* until it is in its place: to rename a folder, one must be able to write it */
+    NEW_MODE =
+        0700, /* until it is in its place: to rename a folder, one must be able to write it */
     EXIT_LEFT = 255, /* no errno: left to the kernel */
 };
 
@@ -35,9 +36,9 @@ struct end {
 struct move {
     struct end from, to;
     unsigned flags;
-    int tree;        /* the overlay's root */
-    int source;      /* the folder that moves */
-    struct statx st; /* of it */
+    int tree;           /* the overlay's root */
+    int source;         /* the folder that moves */
+    struct statx st;    /* of it */
     mode_t target_mode; /* of the empty folder that it replaces; 0: none */
     struct carry carry;
 };
@@ -136,8 +137,8 @@ static bool is_stood_in(const struct move *m)
 static int look_at_target(struct move *m)
 {
     struct stat st;
-    AUTO_FD int fd = openat(m->to.parent, m->to.name,
-                            O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_FD int fd =
+        openat(m->to.parent, m->to.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     AUTO_DIR DIR *list = fd < 0 || fstat(fd, &st) != 0 ? NULL : fdopendir(fd);
     if (!list)
         return 0;
@@ -161,8 +162,8 @@ static int open_move(struct move *m, const struct plan_step *step)
 static int examine(struct move *m, const char *tree)
 {
     m->tree = open_path(AT_FDCWD, tree);
-    m->source = openat(m->from.parent, m->from.name,
-                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    m->source =
+        openat(m->from.parent, m->from.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (m->tree < 0 || m->source < 0 || (m->flags & ~(unsigned)RENAME_NOREPLACE) ||
         !is_one_mount(m) || is_stood_in(m) || carry_init(&m->carry, m->tree) != 0 ||
         statx(m->source, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &m->st) != 0)

@@ -1,14 +1,15 @@
 /*
  * move: a rename of a folder that an overlay without root refuses (EXDEV: it lies in the base),
- * carried out by a child of pid 1: the folder is made again below a temporary name, takes its new place
- * by one rename, and the old one is emptied. What fails on the way is undone.
+ * carried out by a child of pid 1: the folder is made again below a temporary name, takes its new
+ * place by one rename, and the old one is emptied. What fails on the way is undone.
  *
- * The child has every layer that the agent has and its rights, and no more: whatever a caller tricks
- * it into, the caller could have done. It finds paths as the caller would, by its working folder and
- * descriptors in the procfs of the box.
+ * The child has every layer that the agent has and its rights, and no more: whatever a caller
+ * tricks it into, the caller could have done. It finds paths as the caller would, by its working
+ * folder and descriptors in the procfs of the box.
  *
- * Left to the kernel, which says EXDEV: a folder in which a process stands, one deeper than 128 folders, an
- * exchange (RENAME_EXCHANGE). A descriptor of the folder itself keeps to the old one, which is gone.
+ * Left to the kernel, which says EXDEV: a folder in which a process stands, one deeper than 128
+ * folders, an exchange (RENAME_EXCHANGE). A descriptor of the folder itself keeps to the old one,
+ * which is gone.
  */
 #ifndef LAUNCH_MOVE_H
 #define LAUNCH_MOVE_H

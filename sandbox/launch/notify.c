@@ -1,7 +1,8 @@
 /*
  * notify: the filter that parks calls of the box until the caller of the box answers: every execve
- * and execveat, and where the worktree is an overlay every rename, and by what a process narrows itself
- * or hides who started it: what is carried out for a caller would be so without rules of its own.
+ * and execveat, and where the worktree is an overlay every rename, and by what a process narrows
+ * itself or hides who started it: what is carried out for a caller would be so without rules of its
+ * own.
  *
  * pid 1 loads it on itself, so that whatever it forks, joined programs too, is under it from birth
  * and nothing in the box is less confined than the agent. pid 1 itself never calls exec. A program
@@ -34,7 +35,7 @@
 
 enum {
     FIRST_X32_CALL = 0x40000000,
-    UNASKED = 0x68677266, /* any number that a kernel does not look at */
+    UNASKED = 0x68677266,         /* any number that a kernel does not look at */
     LANDLOCK_RESTRICT_SELF = 446, /* one number on every architecture */
     CODE_MAX = 64,
 };

@@ -23,7 +23,8 @@
 static const struct probe_attempt *find(const char *name, size_t len)
 {
     static const struct probe_attempt *const tables[] = {
-        probe_views, probe_calls, probe_spaces, probe_escape_calls, probe_ipc, probe_life, probe_net};
+        probe_views, probe_calls, probe_spaces, probe_escape_calls,
+        probe_ipc,   probe_life,  probe_net};
     for (size_t t = 0; t < ARRAY_LEN(tables); t++)
         for (const struct probe_attempt *a = tables[t]; a->name; a++)
             if (strlen(a->name) == len && memcmp(a->name, name, len) == 0)

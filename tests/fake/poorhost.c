@@ -163,8 +163,8 @@ static void hide_cgroups(void)
 /* Another /proc/sys/kernel: what of the real one is read, and one file that says otherwise. */
 static void tell_kernel(const char *name, const char *text)
 {
-    static const char *const kept[] = {"osrelease", "random/boot_id", "cap_last_cap", "pid_max",
-                                       "overflowuid", "overflowgid", "ngroups_max"};
+    static const char *const kept[] = {"osrelease",   "random/boot_id", "cap_last_cap", "pid_max",
+                                       "overflowuid", "overflowgid",    "ngroups_max"};
     char folder[] = "/tmp/poorhost-XXXXXX", path[256], content[COUNT(kept)][128] = {{0}};
     for (size_t i = 0; i < COUNT(kept); i++) {
         snprintf(path, sizeof(path), "/proc/sys/kernel/%s", kept[i]);
@@ -192,8 +192,8 @@ static void tell_kernel(const char *name, const char *text)
 static void restrict_by_apparmor(void)
 {
     static const struct sock_filter code[] = {
-        LOAD(nr),  IS(SYS_mount, 3, 0), IS(SYS_open_tree, 2, 0), IS(SYS_move_mount, 1, 0),
-        ALLOW,     FAIL(EACCES),
+        LOAD(nr), IS(SYS_mount, 3, 0), IS(SYS_open_tree, 2, 0), IS(SYS_move_mount, 1, 0),
+        ALLOW,    FAIL(EACCES),
     };
     tell_kernel("apparmor_restrict_unprivileged_userns", "1\n");
     load(code, COUNT(code), 0);

@@ -34,7 +34,8 @@ static void check_act(const struct broker_act *act)
         const char *option = act->options.v[i];
         bool is_lease = strncmp(option, "--force-with-lease=", 19) == 0 && strchr(option, ':');
         /* The word behind -o, -j, -s and -X is a value. */
-        bool is_value = i > 0 && strlen(act->options.v[i - 1]) == 2 && strchr("ojsX", act->options.v[i - 1][1]);
+        bool is_value =
+            i > 0 && strlen(act->options.v[i - 1]) == 2 && strchr("ojsX", act->options.v[i - 1][1]);
         for (size_t k = 0; k < ARRAY_LEN(never) && !is_value && !is_lease; k++)
             if (strncmp(option, never[k], strlen(never[k])) == 0)
                 abort();

@@ -1,4 +1,5 @@
-/* What Codex's app-server says: whatever it is, what comes of it is a request that the gate can read or refuse. */
+/* What Codex's app-server says: whatever it is, what comes of it is a request that the gate can
+ * read or refuse. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * What an agent hands to a shell, against the forms that it is known to use: COMMAND NUL WORD. A command
- * in plain quotes always fits as one word; whatever fits stands between what the form says.
+ * What an agent hands to a shell, against the forms that it is known to use: COMMAND NUL WORD. A
+ * command in plain quotes always fits as one word; whatever fits stands between what the form says.
  */
 #include <stdint.h>
 #include <stdlib.h>

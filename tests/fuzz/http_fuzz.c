@@ -1,6 +1,6 @@
 /*
- * Whatever a client sends: a head that is taken ends with an empty line, holds no bare line end, and
- * means the same however its bytes were cut; a body takes no byte that is not there.
+ * Whatever a client sends: a head that is taken ends with an empty line, holds no bare line end,
+ * and means the same however its bytes were cut; a body takes no byte that is not there.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * login_fuzz: a login's file, a line end, and an issuer's answer. What is renewed can be read again and holds the answer's tokens,
- * what is not is left as it was, and no error shows a token.
+ * login_fuzz: a login's file, a line end, and an issuer's answer. What is renewed can be read again
+ * and holds the answer's tokens, what is not is left as it was, and no error shows a token.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,7 +25,8 @@ static void try_form(const struct login_form *form, const json_t *given, const j
     struct err err = ERR_INIT;
     AUTO_JSON json_t *file = json_deep_copy(given);
     AUTO_BUF struct buf body = BUF_INIT;
-    AUTO_CREDENTIALS struct credentials old = CREDENTIALS_INIT, renewed = CREDENTIALS_INIT, again = CREDENTIALS_INIT;
+    AUTO_CREDENTIALS struct credentials old = CREDENTIALS_INIT, renewed = CREDENTIALS_INIT,
+                                        again = CREDENTIALS_INIT;
     if (!credentials_read(&old, form, file, &err))
         return;
     if (old.refresh)
@@ -36,8 +37,8 @@ static void try_form(const struct login_form *form, const json_t *given, const j
             abort();
         return;
     }
-    if (!credentials_read(&again, form, file, &err) || strcmp(again.access, jx_str(answer, "access_token", "")) != 0 ||
-        !again.refresh)
+    if (!credentials_read(&again, form, file, &err) ||
+        strcmp(again.access, jx_str(answer, "access_token", "")) != 0 || !again.refresh)
         abort();
 }
 

@@ -1,4 +1,5 @@
-/* What a client of the Model Context Protocol sends: each line gets an answer that is one line of JSON, or is a call. */
+/* What a client of the Model Context Protocol sends: each line gets an answer that is one line of
+ * JSON, or is a call. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -44,15 +44,112 @@ static unsigned pick(size_t n)
 static const char *const names[] = {"pa", "pb", "git", "npm", "make", "cat", "rm", "Z9", "_x"};
 
 static const char *const pieces[] = {
-    "a", "Z9", "-x", "--long=v", "x=y", "./p/q", "@", "%s", "+1", "k:v,w", "'sq $x `y` \\n'", "''",
-    "\"\"", "\"dq 'in' ; | & # * ~\"", "'new\nline'", "\"two\nlines\"", "'\"'", "\"'\"", "'é ü'",
-    "\"=\"", "_", "%", "/", "'*'", "\"?\"", "'#'", ",", "\"{a,b}\"", "'a\tb'", "-", "--", "'\\'",
-    "\"~\"", "'${x}'", "\"a b\"", "'>'", "~", "a~b", "[", "]", "{", "}", "a{b,c}d", "!", "^", "a!b",
-    "2>x", "<", ">", "*", "?", "$x", "${x}", "$(x)", "`x`", "$'\\n'", "$\"x\"", "\\ ", "\\\n", "#c",
-    "a#b", "=", "a=", "=a", "\"$x\"", "\"\\\"\"", "\"!x\"", "é", "\u00a0", "\u2028", "\u200b", "(",
-    ")", "then", "do", "if", "for", "in", "case", "esac", "time", "function", "coproc", "[[", "]]",
-    "&", "|&", ";;", ";&", "<<EOF\nx\nEOF\n", "<<<x", "\r", "\x0b", "\x7f", "\x80", "%1", "..", "~/x",
-    "a:~", "x=~", "-n", "{}", "+", "\t", "'unclosed", "\"unclosed",
+    "a",
+    "Z9",
+    "-x",
+    "--long=v",
+    "x=y",
+    "./p/q",
+    "@",
+    "%s",
+    "+1",
+    "k:v,w",
+    "'sq $x `y` \\n'",
+    "''",
+    "\"\"",
+    "\"dq 'in' ; | & # * ~\"",
+    "'new\nline'",
+    "\"two\nlines\"",
+    "'\"'",
+    "\"'\"",
+    "'é ü'",
+    "\"=\"",
+    "_",
+    "%",
+    "/",
+    "'*'",
+    "\"?\"",
+    "'#'",
+    ",",
+    "\"{a,b}\"",
+    "'a\tb'",
+    "-",
+    "--",
+    "'\\'",
+    "\"~\"",
+    "'${x}'",
+    "\"a b\"",
+    "'>'",
+    "~",
+    "a~b",
+    "[",
+    "]",
+    "{",
+    "}",
+    "a{b,c}d",
+    "!",
+    "^",
+    "a!b",
+    "2>x",
+    "<",
+    ">",
+    "*",
+    "?",
+    "$x",
+    "${x}",
+    "$(x)",
+    "`x`",
+    "$'\\n'",
+    "$\"x\"",
+    "\\ ",
+    "\\\n",
+    "#c",
+    "a#b",
+    "=",
+    "a=",
+    "=a",
+    "\"$x\"",
+    "\"\\\"\"",
+    "\"!x\"",
+    "é",
+    "\u00a0",
+    "\u2028",
+    "\u200b",
+    "(",
+    ")",
+    "then",
+    "do",
+    "if",
+    "for",
+    "in",
+    "case",
+    "esac",
+    "time",
+    "function",
+    "coproc",
+    "[[",
+    "]]",
+    "&",
+    "|&",
+    ";;",
+    ";&",
+    "<<EOF\nx\nEOF\n",
+    "<<<x",
+    "\r",
+    "\x0b",
+    "\x7f",
+    "\x80",
+    "%1",
+    "..",
+    "~/x",
+    "a:~",
+    "x=~",
+    "-n",
+    "{}",
+    "+",
+    "\t",
+    "'unclosed",
+    "\"unclosed",
 };
 static const char *const joints[] = {" && ", "&&", "; ",  ";",    "\n",   " &&\n", "\n\n", " ;\n ",
                                      " || ", "||", " | ", " |\n", "& & ", "&",     "; ;"};
@@ -158,8 +255,10 @@ static void write_script(const struct batch *b, const char *path)
     struct err err = ERR_INIT;
     buf_adds(&script, "w='\001' c='\002' s='\003'\nexec 3>out\n");
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        buf_addf(&script, "%s() { while read -r l; do :; done; printf '%%s\001' %s \"$@\" \"$c\" >&3; return $r; }\n", names[i],
-                 names[i]);
+        buf_addf(&script,
+                 "%s() { while read -r l; do :; done; printf '%%s\001' %s \"$@\" \"$c\" >&3; "
+                 "return $r; }\n",
+                 names[i], names[i]);
     for (size_t i = 0; i < b->n; i++)
         for (int r = 0; r < 2; r++) {
             buf_addf(&script, "r=%d\neval ", r);
@@ -190,8 +289,8 @@ static void run_shell(struct buf *out, const struct batch *b, const char *shell,
     }
 }
 
-/* Each command as it is printed, one after the other; *starts are their offsets, one more than there
- * are. */
+/* Each command as it is printed, one after the other; *starts are their offsets, one more than
+ * there are. */
 static void expected(struct buf *out, size_t *starts, const struct shellwords *s)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -327,7 +426,8 @@ int main(int argc, char **argv)
     free(b);
     struct err ignored = ERR_INIT;
     bool is_clean = fs_remove_tree(AT_FDCWD, folder, &ignored);
-    printf("%lu strings: %lu not understood, %lu with other programs, %lu compared with bash and dash\n",
+    printf("%lu strings: %lu not understood, %lu with other programs, %lu compared with bash and "
+           "dash\n",
            n.made, n.opaque, n.foreign, n.compared);
     return ok && is_clean ? 0 : 1;
 }

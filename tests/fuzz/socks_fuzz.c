@@ -1,4 +1,5 @@
-/* Whatever bytes come: a message that is taken lies within them, and its host is in its one form. */
+/* Whatever bytes come: a message that is taken lies within them, and its host is in its one form.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

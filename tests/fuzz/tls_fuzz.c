@@ -1,6 +1,6 @@
 /*
- * Whatever bytes come: a name that is found is a host in its one form, and what follows the hello does
- * not change it. What passes of a second hello lies within what came, in whole records.
+ * Whatever bytes come: a name that is found is a host in its one form, and what follows the hello
+ * does not change it. What passes of a second hello lies within what came, in whole records.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -15,19 +15,24 @@
 
 static const int64_t NOW_MS = 1796040000000; /* any time will do */
 
-#define ASSISTANT(id, in, out) \
-    "{\"type\":\"assistant\",\"message\":{\"id\":\"" id "\",\"usage\":{\"input_tokens\":" in ",\"output_tokens\":" out \
+#define ASSISTANT(id, in, out)                                                               \
+    "{\"type\":\"assistant\",\"message\":{\"id\":\"" id "\",\"usage\":{\"input_tokens\":" in \
+    ",\"output_tokens\":" out                                                                \
     ",\"cache_read_input_tokens\":7,\"cache_creation_input_tokens\":0}}}"
-#define CLAUDE_RETRY(status, error, ms) \
-    "{\"type\":\"system\",\"subtype\":\"api_retry\",\"attempt\":1,\"max_retries\":10,\"retry_delay_ms\":" ms \
-    ",\"error_status\":" status ",\"error\":\"" error "\"}"
-#define CLAUDE_RESULT(more) \
-    "{\"type\":\"result\",\"model_usage_since_last_result\":{\"a\":{\"inputTokens\":10,\"outputTokens\":4," \
-    "\"cacheReadInputTokens\":7,\"cacheCreationInputTokens\":1,\"costUSD\":0.25},\"b\":{\"inputTokens\":1}}" more "}"
-#define CODEX_ERROR(info, again) \
-    "{\"method\":\"error\",\"params\":{\"willRetry\":" again ",\"error\":{\"message\":\"no\",\"codexErrorInfo\":" info "}}}"
-#define CODEX_TOKENS(total) \
-    "{\"method\":\"thread/tokenUsage/updated\",\"params\":{\"threadId\":\"t\",\"tokenUsage\":{\"total\":{\"totalTokens\":" total \
+#define CLAUDE_RETRY(status, error, ms)                                                        \
+    "{\"type\":\"system\",\"subtype\":\"api_retry\",\"attempt\":1,\"max_retries\":10,\"retry_" \
+    "delay_ms\":" ms ",\"error_status\":" status ",\"error\":\"" error "\"}"
+#define CLAUDE_RESULT(more)                                                               \
+    "{\"type\":\"result\",\"model_usage_since_last_result\":{\"a\":{\"inputTokens\":10,"  \
+    "\"outputTokens\":4,"                                                                 \
+    "\"cacheReadInputTokens\":7,\"cacheCreationInputTokens\":1,\"costUSD\":0.25},\"b\":{" \
+    "\"inputTokens\":1}}" more "}"
+#define CODEX_ERROR(info, again)                             \
+    "{\"method\":\"error\",\"params\":{\"willRetry\":" again \
+    ",\"error\":{\"message\":\"no\",\"codexErrorInfo\":" info "}}}"
+#define CODEX_TOKENS(total)                                                                      \
+    "{\"method\":\"thread/tokenUsage/"                                                           \
+    "updated\",\"params\":{\"threadId\":\"t\",\"tokenUsage\":{\"total\":{\"totalTokens\":" total \
     "},\"last\":{\"inputTokens\":300,\"cachedInputTokens\":200,\"outputTokens\":20}}}}"
 
 static const struct {
@@ -37,29 +42,115 @@ static const struct {
     const char *state;
 } cases[] = {
     {"claude", {ASSISTANT("m1", "10", "2"), ASSISTANT("m1", "10", "2")}, 10, 7, 2, 0, 0, "working"},
-    {"claude", {ASSISTANT("m1", "10", "2"), ASSISTANT("m1", "10", "5"), ASSISTANT("m2", "1", "1")}, 11, 14, 6, 0, 0, "working"},
+    {"claude",
+     {ASSISTANT("m1", "10", "2"), ASSISTANT("m1", "10", "5"), ASSISTANT("m2", "1", "1")},
+     11,
+     14,
+     6,
+     0,
+     0,
+     "working"},
     {"claude", {ASSISTANT("m1", "900", "900"), CLAUDE_RESULT("")}, 11, 7, 4, 0, 0, "working"},
     {"claude", {CLAUDE_RETRY("429", "rate_limit", "5000")}, 0, 0, 0, 1, 0, "limited"},
     {"claude", {CLAUDE_RETRY("529", "overloaded", "5000")}, 0, 0, 0, 1, 0, "retrying"},
-    {"claude", {CLAUDE_RETRY("429", "rate_limit", "5000"), ASSISTANT("m1", "1", "1")}, 1, 7, 1, 1, 0, "working"},
+    {"claude",
+     {CLAUDE_RETRY("429", "rate_limit", "5000"), ASSISTANT("m1", "1", "1")},
+     1,
+     7,
+     1,
+     1,
+     0,
+     "working"},
     {"claude", {CLAUDE_RESULT(",\"is_error\":true,\"result\":\"No\"")}, 11, 7, 4, 0, 1, "working"},
-    {"claude", {CLAUDE_RETRY("429", "rate_limit", "5000"), "{\"type\":\"result\",\"is_error\":true}"}, 0, 0, 0, 1, 1, "limited"},
-    {"claude", {"{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"rejected\",\"resetsAt\":9}}"}, 0, 0, 0, 0, 0, "limited"},
-    {"claude", {"{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"allowed\",\"resetsAt\":9}}"}, 0, 0, 0, 0, 0, "working"},
+    {"claude",
+     {CLAUDE_RETRY("429", "rate_limit", "5000"), "{\"type\":\"result\",\"is_error\":true}"},
+     0,
+     0,
+     0,
+     1,
+     1,
+     "limited"},
+    {"claude",
+     {"{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"rejected\",\"resetsAt\":9}"
+      "}"},
+     0,
+     0,
+     0,
+     0,
+     0,
+     "limited"},
+    {"claude",
+     {"{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"allowed\",\"resetsAt\":9}"
+      "}"},
+     0,
+     0,
+     0,
+     0,
+     0,
+     "working"},
     {"claude", {"", "not json", "{\"type\":7}", "[]"}, 0, 0, 0, 0, 0, "working"},
     {"codex", {CODEX_TOKENS("320")}, 0, 0, 0, 0, 0, "working"},
-    {"codex", {"{\"method\":\"turn/started\"}", CODEX_TOKENS("320"), CODEX_TOKENS("320"), CODEX_TOKENS("640")}, 200, 400, 40, 0, 0, "working"},
-    {"codex", {CODEX_ERROR("{\"responseStreamConnectionFailed\":{\"httpStatusCode\":429}}", "true")}, 0, 0, 0, 1, 0, "limited"},
+    {"codex",
+     {"{\"method\":\"turn/started\"}", CODEX_TOKENS("320"), CODEX_TOKENS("320"),
+      CODEX_TOKENS("640")},
+     200,
+     400,
+     40,
+     0,
+     0,
+     "working"},
+    {"codex",
+     {CODEX_ERROR("{\"responseStreamConnectionFailed\":{\"httpStatusCode\":429}}", "true")},
+     0,
+     0,
+     0,
+     1,
+     0,
+     "limited"},
     {"codex", {CODEX_ERROR("\"serverOverloaded\"", "true")}, 0, 0, 0, 1, 0, "retrying"},
     {"codex", {CODEX_ERROR("\"usageLimitExceeded\"", "false")}, 0, 0, 0, 0, 1, "limited"},
     {"codex", {CODEX_ERROR("\"unauthorized\"", "false")}, 0, 0, 0, 0, 1, "working"},
-    {"gemini", {"{\"type\":\"result\",\"stats\":{\"input\":116,\"cached\":522,\"output_tokens\":40}}"}, 116, 522, 40, 0, 0, "working"},
-    {"gemini", {"{\"type\":\"result\",\"status\":\"error\",\"error\":{\"message\":\"No\"}}"}, 0, 0, 0, 0, 1, "working"},
+    {"gemini",
+     {"{\"type\":\"result\",\"stats\":{\"input\":116,\"cached\":522,\"output_tokens\":40}}"},
+     116,
+     522,
+     40,
+     0,
+     0,
+     "working"},
+    {"gemini",
+     {"{\"type\":\"result\",\"status\":\"error\",\"error\":{\"message\":\"No\"}}"},
+     0,
+     0,
+     0,
+     0,
+     1,
+     "working"},
     {"opencode",
-     {"{\"type\":\"step_finish\",\"part\":{\"id\":\"p\",\"cost\":0.5,\"tokens\":{\"input\":5,\"output\":6,\"reasoning\":1,\"cache\":{\"read\":9}}}}"},
-     5, 9, 7, 0, 0, "working"},
-    {"opencode", {"{\"type\":\"headgate_retry\",\"status\":{\"message\":\"Rate limited\",\"attempt\":1}}"}, 0, 0, 0, 1, 0, "limited"},
-    {"opencode", {"{\"type\":\"headgate_retry\",\"status\":{\"message\":\"Overloaded\",\"attempt\":1}}"}, 0, 0, 0, 1, 0, "retrying"},
+     {"{\"type\":\"step_finish\",\"part\":{\"id\":\"p\",\"cost\":0.5,\"tokens\":{\"input\":5,"
+      "\"output\":6,\"reasoning\":1,\"cache\":{\"read\":9}}}}"},
+     5,
+     9,
+     7,
+     0,
+     0,
+     "working"},
+    {"opencode",
+     {"{\"type\":\"headgate_retry\",\"status\":{\"message\":\"Rate limited\",\"attempt\":1}}"},
+     0,
+     0,
+     0,
+     1,
+     0,
+     "limited"},
+    {"opencode",
+     {"{\"type\":\"headgate_retry\",\"status\":{\"message\":\"Overloaded\",\"attempt\":1}}"},
+     0,
+     0,
+     0,
+     1,
+     0,
+     "retrying"},
     {"lines", {ASSISTANT("m1", "10", "2")}, 0, 0, 0, 0, 0, "working"},
 };
 
@@ -85,7 +176,8 @@ static void lines_come_to_numbers_and_a_state(void **state)
 
 static void standard_error_tells_of_tries(void **state)
 {
-    static const char line[] = "Attempt 2 failed with status 429. Retrying with backoff... _ApiError: {}";
+    static const char line[] =
+        "Attempt 2 failed with status 429. Retrying with backoff... _ApiError: {}";
     struct pulse p;
     (void)state;
     pulse_init(&p);
@@ -116,10 +208,12 @@ static void news_are_told_once_and_bounded(void **state)
 
 static void starts_are_summed(void **state)
 {
-    AUTO_JSON json_t *one = json_pack("{s:{s:i,s:i,s:i,s:i}, s:f, s:i, s:i, s:s}", "tokens", "in", 1, "cached", 2,
-                                      "cache_written", 3, "out", 4, "cost_usd", 0.5, "retries", 1, "errors", 0, "state", "limited");
-    AUTO_JSON json_t *two = json_pack("{s:{s:i,s:i,s:i,s:i}, s:i, s:i, s:s}", "tokens", "in", 10, "cached", 20,
-                                      "cache_written", 30, "out", 40, "retries", 0, "errors", 5, "state", "working");
+    AUTO_JSON json_t *one = json_pack("{s:{s:i,s:i,s:i,s:i}, s:f, s:i, s:i, s:s}", "tokens", "in",
+                                      1, "cached", 2, "cache_written", 3, "out", 4, "cost_usd", 0.5,
+                                      "retries", 1, "errors", 0, "state", "limited");
+    AUTO_JSON json_t *two =
+        json_pack("{s:{s:i,s:i,s:i,s:i}, s:i, s:i, s:s}", "tokens", "in", 10, "cached", 20,
+                  "cache_written", 30, "out", 40, "retries", 0, "errors", 5, "state", "working");
     AUTO_JSON json_t *sum = pulse_json_sum(one, two);
     AUTO_JSON json_t *same = pulse_json_sum(NULL, two);
     AUTO_BUF struct buf use = BUF_INIT, troubles = BUF_INIT;
@@ -150,7 +244,8 @@ static void standing_is_told_in_words(void **state)
     setenv("TZ", "UTC", 1);
     tzset();
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        AUTO_JSON json_t *pulse = json_pack("{s:s, s:I}", "state", rows[i].state, "until_ms", (json_int_t)rows[i].until_ms);
+        AUTO_JSON json_t *pulse = json_pack("{s:s, s:I}", "state", rows[i].state, "until_ms",
+                                            (json_int_t)rows[i].until_ms);
         AUTO_BUF struct buf words = BUF_INIT;
         assert_true(pulse_words(&words, pulse, 86400000));
         assert_string_equal(words.ptr, rows[i].words);
@@ -165,8 +260,10 @@ static void standing_is_told_in_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_come_to_numbers_and_a_state), cmocka_unit_test(standard_error_tells_of_tries),
-        cmocka_unit_test(news_are_told_once_and_bounded),    cmocka_unit_test(starts_are_summed),
+        cmocka_unit_test(lines_come_to_numbers_and_a_state),
+        cmocka_unit_test(standard_error_tells_of_tries),
+        cmocka_unit_test(news_are_told_once_and_bounded),
+        cmocka_unit_test(starts_are_summed),
         cmocka_unit_test(standing_is_told_in_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,8 @@ int main(void)
     const char *folder = getenv("TEST_FS_BTRFS");
     if (folder && *folder)
         return cmocka_run_group_tests(tests, NULL, NULL);
-    printf("skipped: TEST_FS_BTRFS names no folder on a btrfs; tests/run.sh makes one when root starts "
+    printf("skipped: TEST_FS_BTRFS names no folder on a btrfs; tests/run.sh makes one when root "
+           "starts "
            "it\n");
     return SKIPPED;
 }

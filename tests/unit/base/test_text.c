@@ -155,9 +155,13 @@ static void brief_keeps_the_end(void **state)
     } cases[] = {
         {"make test", 40, "make test"},
         {"a            b", 40, "a            b"},
-        {"a             b", 40, "a\xe2\x80\xa6[13 blanks]\xe2\x80\xa6" "b"},
+        {"a             b", 40,
+         "a\xe2\x80\xa6[13 blanks]\xe2\x80\xa6"
+         "b"},
         {padded, 40, "a\xe2\x80\xa6[4000 blanks]\xe2\x80\xa6;rm x"},
-        {many, 40, "head0000000000\xe2\x80\xa6[889 left out]\xe2\x80\xa6" "1;rm x"},
+        {many, 40,
+         "head0000000000\xe2\x80\xa6[889 left out]\xe2\x80\xa6"
+         "1;rm x"},
         {many, 12, "head0000000\xe2\x80\xa6"},
         {"", 40, ""},
     };

@@ -1,4 +1,5 @@
-/* The command that runs with a credential: nothing in it but what the table read, behind -- where it is a word. */
+/* The command that runs with a credential: nothing in it but what the table read, behind -- where
+ * it is a word. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,24 +44,30 @@ static char *command(const char *typed, const char *url, const char *env)
 static void it_is_what_was_read(void **state)
 {
     static const char *const rows[][3] = {
-        {"git push -q -u origin HEAD:elsewhere", "git@h.test:a/b", "push -q -- git@h.test:a/b " OID ":refs/heads/fix"},
+        {"git push -q -u origin HEAD:elsewhere", "git@h.test:a/b",
+         "push -q -- git@h.test:a/b " OID ":refs/heads/fix"},
         {"git push -o x --force-with-lease=fix:" OID " origin HEAD:fix", "https://u:p@h.test/a",
          "push -o x --force-with-lease=fix:" OID " -- https://h.test/a " OID ":refs/heads/fix"},
         {"git fetch --depth 1 origin main pull/7/head", "https://h.test/a",
-         "fetch --no-write-fetch-head --no-auto-maintenance --prune --no-tags --quiet -- https://h.test/a "
+         "fetch --no-write-fetch-head --no-auto-maintenance --prune --no-tags --quiet -- "
+         "https://h.test/a "
          "+refs/heads/*:refs/heads/* +refs/tags/*:refs/tags/* +refs/pull/7/head:refs/pull/7/head"},
         {"git fetch origin refs/notes/x:refs/notes/y", "https://h.test/a",
-         "fetch --no-write-fetch-head --no-auto-maintenance --prune --no-tags --quiet -- https://h.test/a "
+         "fetch --no-write-fetch-head --no-auto-maintenance --prune --no-tags --quiet -- "
+         "https://h.test/a "
          "+refs/heads/*:refs/heads/* +refs/tags/*:refs/tags/* +refs/notes/x:refs/notes/x"},
-        {"git ls-remote --heads origin main", "ssh://h.test:2222/a", "ls-remote --heads -- ssh://h.test:2222/a main"},
+        {"git ls-remote --heads origin main", "ssh://h.test:2222/a",
+         "ls-remote --heads -- ssh://h.test:2222/a main"},
         {"gh pr comment 7 --body=x", "https://h.test/me/app",
          "gh pr comment --body=x --repo=hub.test/me/app -- 7"},
-        {"glab mr note 7 -m x", "https://h.test/me/app", "glab mr note -m x --repo=https://lab.test/me/app -- 7"},
+        {"glab mr note 7 -m x", "https://h.test/me/app",
+         "glab mr note -m x --repo=https://lab.test/me/app -- 7"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         bool is_glab = strncmp(rows[i][0], "glab", 4) == 0;
-        AUTO_FREE char *got = command(rows[i][0], rows[i][1], is_glab ? "GITLAB_HOST=lab.test" : "GH_HOST=hub.test");
+        AUTO_FREE char *got =
+            command(rows[i][0], rows[i][1], is_glab ? "GITLAB_HOST=lab.test" : "GH_HOST=hub.test");
         assert_string_equal(got, rows[i][2]);
     }
 }
@@ -70,7 +77,8 @@ static void a_credential_is_never_a_word(void **state)
     (void)state;
     AUTO_STRV struct strv argv = STRV_INIT, words = STRV_INIT;
     struct err err = ERR_INIT;
-    struct broker_job job = {.act = BROKER_ACT_INIT, .ref = "refs/heads/x", .commit = OID, .env = STRV_INIT};
+    struct broker_job job = {
+        .act = BROKER_ACT_INIT, .ref = "refs/heads/x", .commit = OID, .env = STRV_INIT};
     strv_split(&words, "git push", ' ', false);
     assert_true(broker_read(&job.act, words.v, words.n, &err));
     assert_true(broker_url_parse(&job.url, "https://me:secret@h.test/a", &err));

@@ -34,7 +34,8 @@ static json_t *parse(const char *text)
 }
 
 static const char attempts_json[] =
-    "[{\"id\":\"3.1\",\"state\":\"running\",\"outcome\":null,\"agent\":\"claude\",\"ladder\":\"edits\","
+    "[{\"id\":\"3.1\",\"state\":\"running\",\"outcome\":null,\"agent\":\"claude\",\"ladder\":"
+    "\"edits\","
     "\"title\":\"Fix the parser so that it takes every form that was ever written down\","
     "\"started_ms\":940000,\"commits\":2,\"files\":5,\"dirty\":true,\"pending\":1},"
     "{\"id\":\"3.2\",\"state\":\"done\",\"outcome\":\"failed\",\"agent\":\"claude\",\"title\":"
@@ -52,12 +53,13 @@ static void lists_attempts(void **state)
     AUTO_JSON json_t *attempts = parse(attempts_json);
     AUTO_BUF struct buf out = BUF_INIT;
     print_attempts(&out, &narrow, attempts);
-    assert_string_equal(out.ptr, "ID   STATE   AGENT   RUNG   TIME   COMMITS  FILES  ASKS  TASK\n"
-                                 "3.1  asks    claude  edits  1m00s  2        5*     1     Fix the "
-                                 "parser so that\xe2\x80\xa6\n"
-                                 "3.2  failed  claude         1m00s                        b\\e[2J\n"
-                                 "3.3  ok      claude         1s     1        1            c\n"
-                                 "3.4  queued  claude                                      d\n");
+    assert_string_equal(out.ptr,
+                        "ID   STATE   AGENT   RUNG   TIME   COMMITS  FILES  ASKS  TASK\n"
+                        "3.1  asks    claude  edits  1m00s  2        5*     1     Fix the "
+                        "parser so that\xe2\x80\xa6\n"
+                        "3.2  failed  claude         1m00s                        b\\e[2J\n"
+                        "3.3  ok      claude         1s     1        1            c\n"
+                        "3.4  queued  claude                                      d\n");
     for (const char *line = out.ptr; *line;) {
         size_t len = strcspn(line, "\n");
         assert_true(text_width(line, len) <= narrow.columns);
@@ -140,7 +142,8 @@ static const char calls_json[] =
     "\"Bash\","
     "\"args\":{\"command\":\"git "
     "push\\n--force\",\"timeout\":5},\"cwd\":\"/w\",\"asked_ms\":990000,"
-    "\"deadline_ms\":1050000,\"digest\":\"ab\",\"ladder\":\"edits\",\"why\":\"floor\",\"reason\":\"git push would "
+    "\"deadline_ms\":1050000,\"digest\":\"ab\",\"ladder\":\"edits\",\"why\":\"floor\",\"reason\":"
+    "\"git push would "
     "publish\"},"
     "{\"id\":\"c11\",\"attempt\":\"3.1\",\"state\":\"consumed\",\"tool\":\"Read\",\"args\":{\"x\":["
     "1]},"
@@ -157,14 +160,13 @@ static void lists_calls(void **state)
     AUTO_BUF struct buf out = BUF_INIT, none = BUF_INIT;
     print_calls(&out, &narrow, calls);
     assert_string_equal(
-        out.ptr,
-        "CALL  ATTEMPT  STATE     RUNG   ASKED  LEFT  WHY\n"
-        "c12   3.1      pending   edits  10s    50s   floor: git push would publish\n"
-        "  Bash: git push\\n--force\n"
-        "c11   3.1      approved         20s          person\n"
-        "  Read: {\"x\":[1]}\n"
-        "c10   3.1      denied           30s          floor: not here\n"
-        "  Bash: sudo x\n");
+        out.ptr, "CALL  ATTEMPT  STATE     RUNG   ASKED  LEFT  WHY\n"
+                 "c12   3.1      pending   edits  10s    50s   floor: git push would publish\n"
+                 "  Bash: git push\\n--force\n"
+                 "c11   3.1      approved         20s          person\n"
+                 "  Read: {\"x\":[1]}\n"
+                 "c10   3.1      denied           30s          floor: not here\n"
+                 "  Bash: sudo x\n");
     AUTO_JSON json_t *empty = json_array();
     print_calls(&none, &narrow, empty);
     assert_string_equal(none.ptr, "nothing waits\n");
@@ -179,10 +181,10 @@ static void lists_equal_calls_once(void **state)
     static const char *const attempts[] = {"3.1", "3.2", "3.3"};
     for (int i = 0; i < 3; i++) {
         AUTO_FREE char *id = xasprintf("c%d", i + 1);
-        json_array_append_new(
-            calls, json_pack("{s:s, s:s, s:s, s:s, s:s, s:{s:s}}", "id", id, "attempt", attempts[i],
-                             "state", "pending", "tool", "Bash", "action", i == 1 ? "b" : "a", "args",
-                             "command", padded));
+        json_array_append_new(calls,
+                              json_pack("{s:s, s:s, s:s, s:s, s:s, s:{s:s}}", "id", id, "attempt",
+                                        attempts[i], "state", "pending", "tool", "Bash", "action",
+                                        i == 1 ? "b" : "a", "args", "command", padded));
     }
     const struct print *const prints[] = {&narrow, &wide};
     for (size_t i = 0; i < ARRAY_LEN(prints); i++) {
@@ -279,10 +281,12 @@ static void traces_as_a_tree(void **state)
         out.ptr,
         "00:16:00 3.1 running claude: Fix \\e it\n"
         "00:16:10 \xe2\x94\x9c\xe2\x94\x80 explorer a1, subagent of depth 1\n"
-        "00:16:10 \xe2\x94\x82  \xe2\x94\x94\xe2\x94\x80 c10 denied (floor) Bash: sudo x (not here)\n"
+        "00:16:10 \xe2\x94\x82  \xe2\x94\x94\xe2\x94\x80 c10 denied (floor) Bash: sudo x (not "
+        "here)\n"
         "00:16:20 \xe2\x94\x9c\xe2\x94\x80 c12 approved by ann Bash: npm ci\n"
         "00:16:21 \xe2\x94\x82  \xe2\x94\x94\xe2\x94\x80 /usr/bin/npm 3 times\n"
-        "00:16:22 \xe2\x94\x82     \xe2\x94\x94\xe2\x94\x80 [::1]:443 2 connections, 1.5 KiB up, 20 B "
+        "00:16:22 \xe2\x94\x82     \xe2\x94\x94\xe2\x94\x80 [::1]:443 2 connections, 1.5 KiB up, "
+        "20 B "
         "down, 1 refused: the TLS handshake names another host\n"
         "00:16:30 \xe2\x94\x94\xe2\x94\x80 headgate/3/1 moved to 0123456789 1 commit, 2 files\n");
     print_trace(&clipped, &narrow, result);
@@ -325,25 +329,30 @@ static void makes_a_patch_safe(void **state)
 static void marks_the_words_that_differ(void **state)
 {
     (void)state;
-    static const char patch[] = "diff --git a/x b/x\n@@ -1,2 +1,2 @@\n-int one = 1;\n-gr\xc3\xbc\xc3\x9f ab cd\n"
-                                "+int two = 1;\n+gr\xc3\xbc\xc3\xb6 ab cd\n@@ -9 +9,2 @@\n-a\n+b\n+c\n";
+    static const char patch[] =
+        "diff --git a/x b/x\n@@ -1,2 +1,2 @@\n-int one = 1;\n-gr\xc3\xbc\xc3\x9f ab cd\n"
+        "+int two = 1;\n+gr\xc3\xbc\xc3\xb6 ab cd\n@@ -9 +9,2 @@\n-a\n+b\n+c\n";
     const struct print colour = {.columns = 80, .color = true};
     AUTO_BUF struct buf out = BUF_INIT;
     print_diff(&out, &colour, patch, strlen(patch));
-    assert_non_null(strstr(out.ptr, "\033[31m-int \033[0m\033[31;7mone\033[0m\033[31m = 1;\033[0m\n"));
-    assert_non_null(strstr(out.ptr, "\033[32m+int \033[0m\033[32;7mtwo\033[0m\033[32m = 1;\033[0m\n"));
+    assert_non_null(
+        strstr(out.ptr, "\033[31m-int \033[0m\033[31;7mone\033[0m\033[31m = 1;\033[0m\n"));
+    assert_non_null(
+        strstr(out.ptr, "\033[32m+int \033[0m\033[32;7mtwo\033[0m\033[32m = 1;\033[0m\n"));
     assert_non_null(strstr(out.ptr, "\033[31;7m\xc3\x9f\033[0m"));
-    assert_non_null(strstr(out.ptr, "@@ -9 +9,2 @@\033[0m [2]\n\033[31m-a\033[0m\n\033[32m+b\033[0m\n"));
+    assert_non_null(
+        strstr(out.ptr, "@@ -9 +9,2 @@\033[0m [2]\n\033[31m-a\033[0m\n\033[32m+b\033[0m\n"));
 }
 
 static void prints_the_gate(void **state)
 {
     (void)state;
-    AUTO_JSON json_t *rows = parse("[{\"seq\":1,\"at_ms\":1000,\"hash\":\"0123456789abcdef\","
-                                   "\"kind\":\"asked\",\"body\":{\"call\":\"c1\",\"attempt\":\"3.1\",\"decided_by\":\"ann\","
-                                   "\"why\":\"person\",\"reason\":\"fine\"},\"does\":{\"tool\":\"Bash\","
-                                   "\"args\":{\"command\":\"ls -l\"}}},{\"seq\":2,\"at_ms\":2000,"
-                                   "\"hash\":\"ab\",\"kind\":\"net\",\"body\":{\"host\":\"h\"}}]");
+    AUTO_JSON json_t *rows = parse(
+        "[{\"seq\":1,\"at_ms\":1000,\"hash\":\"0123456789abcdef\","
+        "\"kind\":\"asked\",\"body\":{\"call\":\"c1\",\"attempt\":\"3.1\",\"decided_by\":\"ann\","
+        "\"why\":\"person\",\"reason\":\"fine\"},\"does\":{\"tool\":\"Bash\","
+        "\"args\":{\"command\":\"ls -l\"}}},{\"seq\":2,\"at_ms\":2000,"
+        "\"hash\":\"ab\",\"kind\":\"net\",\"body\":{\"host\":\"h\"}}]");
     AUTO_JSON json_t *rules =
         parse("[{\"id\":4,\"text\":\"allow command git status\",\"by\":\"ann\","
               "\"made_ms\":1000,\"count\":0,\"last_used_ms\":0}]");
@@ -351,7 +360,8 @@ static void prints_the_gate(void **state)
         parse("{\"ok\":false,\"rows\":9,\"bad\":{\"seq\":5,\"why\":\"changed\"}}");
     AUTO_JSON json_t *whole = parse("{\"ok\":true,\"rows\":1,\"tail\":\"ff\"}");
     AUTO_JSON json_t *stats = parse(
-        "{\"calls\":{\"consumed\":9,\"denied\":3},\"calls_total\":12,\"asked_total\":9,\"asks_per_100\":75.0,"
+        "{\"calls\":{\"consumed\":9,\"denied\":3},\"calls_total\":12,\"asked_total\":9,\"asks_per_"
+        "100\":75.0,"
         "\"by_person\":9,\"wait_p50_ms\":420,\"wait_p90_ms\":61000,\"wait_max_ms\":3600000,"
         "\"asked_because\":{\"ladder\":8,\"rule r2\":1},\"by_rule\":{\"r1\":3},"
         "\"by_tool\":{\"Bash\":{\"calls\":9,\"asked\":6,\"asks_per_100\":66.666666}},"
@@ -360,10 +370,11 @@ static void prints_the_gate(void **state)
     AUTO_BUF struct buf log = BUF_INIT, list = BUF_INIT, bad = BUF_INIT, good = BUF_INIT;
     AUTO_BUF struct buf counts = BUF_INIT;
     print_gate_log(&log, &narrow, rows);
-    assert_string_equal(log.ptr,
-                        "SEQ  TIME                 HASH          KIND   WHAT\n"
-                        "1    1970-01-01 00:00:01  0123456789ab  asked  c1 3.1 by ann (person): Bash: ls…\n"
-                        "2    1970-01-01 00:00:02  ab            net    {\"host\":\"h\"}\n");
+    assert_string_equal(
+        log.ptr,
+        "SEQ  TIME                 HASH          KIND   WHAT\n"
+        "1    1970-01-01 00:00:01  0123456789ab  asked  c1 3.1 by ann (person): Bash: ls…\n"
+        "2    1970-01-01 00:00:02  ab            net    {\"host\":\"h\"}\n");
     print_rules(&list, &narrow, rules);
     assert_string_equal(
         list.ptr, "ID  MADE                 BY   USED  LAST USED  RULE\n"
@@ -374,18 +385,18 @@ static void prints_the_gate(void **state)
     assert_true(strncmp(good.ptr, "whole: 1 row, each follows from the one before\nlast hash: ff\n",
                         60) == 0);
     print_gate_stats(&counts, &narrow, stats);
-    assert_string_equal(counts.ptr,
-                        "12 calls, 9 asked: 75.0 of 100\n"
-                        "people decided 9: half within 0.4s, 9 of 10 within 1m01s, the longest 1h00m\n"
-                        "states: consumed 9, denied 3\n"
-                        "asked because of: ladder 8, rule r2 1\n"
-                        "rules used: r1 3\n"
-                        "OF    NAME  CALLS  ASKED  OF 100\n"
-                        "tool  Bash  9      6      66.7\n"
-                        "rules that never matched:\n"
-                        "  r3 allow tool X\n"
-                        "approved each time (4), like c7; could be a rule:\n"
-                        "  allow exactly make\n");
+    assert_string_equal(
+        counts.ptr, "12 calls, 9 asked: 75.0 of 100\n"
+                    "people decided 9: half within 0.4s, 9 of 10 within 1m01s, the longest 1h00m\n"
+                    "states: consumed 9, denied 3\n"
+                    "asked because of: ladder 8, rule r2 1\n"
+                    "rules used: r1 3\n"
+                    "OF    NAME  CALLS  ASKED  OF 100\n"
+                    "tool  Bash  9      6      66.7\n"
+                    "rules that never matched:\n"
+                    "  r3 allow tool X\n"
+                    "approved each time (4), like c7; could be a rule:\n"
+                    "  allow exactly make\n");
 }
 
 static void prints_merges_and_cleaning(void **state)
@@ -440,14 +451,15 @@ static void prints_the_doctor(void **state)
 static void prints_escapes(void **state)
 {
     (void)state;
-    AUTO_JSON json_t *report =
-        parse("{\"attempts\":[{\"id\":\"N01a\",\"what\":\"a user namespace\",\"layer\":\"seccomp\","
-              "\"result\":\"contained\",\"got\":\"EPERM\",\"control\":\"escapes\",\"tries\":1,"
-              "\"proven\":true},{\"id\":\"W01a\",\"what\":\"a port\",\"layer\":\"net\",\"result\":"
-              "\"escaped\",\"got\":\"ok\",\"control\":\"escapes\",\"tries\":20,\"proven\":true},"
-              "{\"id\":\"L05c\",\"what\":\"memory\",\"layer\":\"limits\",\"result\":\"degraded\",\"got\":"
-              "\"ok\",\"control\":\"escapes\",\"tries\":1,\"proven\":true},{\"id\":\"L08d\",\"what\":\"sleep\","
-              "\"layer\":\"pid\",\"result\":\"untried\",\"got\":\"why\",\"control\":\"\",\"tries\":1}]}");
+    AUTO_JSON json_t *report = parse(
+        "{\"attempts\":[{\"id\":\"N01a\",\"what\":\"a user namespace\",\"layer\":\"seccomp\","
+        "\"result\":\"contained\",\"got\":\"EPERM\",\"control\":\"escapes\",\"tries\":1,"
+        "\"proven\":true},{\"id\":\"W01a\",\"what\":\"a port\",\"layer\":\"net\",\"result\":"
+        "\"escaped\",\"got\":\"ok\",\"control\":\"escapes\",\"tries\":20,\"proven\":true},"
+        "{\"id\":\"L05c\",\"what\":\"memory\",\"layer\":\"limits\",\"result\":\"degraded\",\"got\":"
+        "\"ok\",\"control\":\"escapes\",\"tries\":1,\"proven\":true},{\"id\":\"L08d\",\"what\":"
+        "\"sleep\","
+        "\"layer\":\"pid\",\"result\":\"untried\",\"got\":\"why\",\"control\":\"\",\"tries\":1}]}");
     AUTO_BUF struct buf out = BUF_INIT;
     print_escapes(&out, &narrow, report);
     assert_string_equal(
@@ -465,24 +477,15 @@ static void prints_escapes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_attempts),
-        cmocka_unit_test(tells_how_to_begin),
-        cmocka_unit_test(sums_up_a_run),
-        cmocka_unit_test(heads_a_run),
-        cmocka_unit_test(shows_an_attempt),
-        cmocka_unit_test(lists_calls),
-        cmocka_unit_test(lists_equal_calls_once),
-        cmocka_unit_test(shortens_paths_below_the_folder),
-        cmocka_unit_test(shows_exact_arguments),
-        cmocka_unit_test(escapes_arguments_reversibly),
-        cmocka_unit_test(traces_as_a_tree),
-        cmocka_unit_test(colours_only_when_told),
-        cmocka_unit_test(makes_a_patch_safe),
-        cmocka_unit_test(marks_the_words_that_differ),
-        cmocka_unit_test(prints_the_gate),
-        cmocka_unit_test(prints_merges_and_cleaning),
-        cmocka_unit_test(prints_the_doctor),
-        cmocka_unit_test(prints_escapes),
+        cmocka_unit_test(lists_attempts),         cmocka_unit_test(tells_how_to_begin),
+        cmocka_unit_test(sums_up_a_run),          cmocka_unit_test(heads_a_run),
+        cmocka_unit_test(shows_an_attempt),       cmocka_unit_test(lists_calls),
+        cmocka_unit_test(lists_equal_calls_once), cmocka_unit_test(shortens_paths_below_the_folder),
+        cmocka_unit_test(shows_exact_arguments),  cmocka_unit_test(escapes_arguments_reversibly),
+        cmocka_unit_test(traces_as_a_tree),       cmocka_unit_test(colours_only_when_told),
+        cmocka_unit_test(makes_a_patch_safe),     cmocka_unit_test(marks_the_words_that_differ),
+        cmocka_unit_test(prints_the_gate),        cmocka_unit_test(prints_merges_and_cleaning),
+        cmocka_unit_test(prints_the_doctor),      cmocka_unit_test(prints_escapes),
     };
     setenv("TZ", "UTC", 1);
     tzset();

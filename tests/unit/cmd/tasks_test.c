@@ -129,13 +129,15 @@ static void a_task_may_have_a_rung(void **state)
     (void)state;
     AUTO_TASKS struct tasks tasks = TASKS_INIT;
     struct err err = ERR_INIT;
-    static const char file[] = "[{\"text\":\"a\",\"ladder\":\"edits\"}, {\"text\":\"b\",\"ladder\":null}]";
+    static const char file[] =
+        "[{\"text\":\"a\",\"ladder\":\"edits\"}, {\"text\":\"b\",\"ladder\":null}]";
     assert_true(tasks_parse(&tasks, file, strlen(file), NULL, &err));
     assert_true(tasks_parse(&tasks, file, strlen(file), "do {{text}}", &err));
     AUTO_JSON json_t *json = tasks_json(&tasks);
     assert_int_equal(json_array_size(json), 4);
     for (size_t i = 0; i < 4; i++)
-        assert_string_equal(jx_str(json_array_get(json, i), "ladder", "none"), i % 2 ? "none" : "edits");
+        assert_string_equal(jx_str(json_array_get(json, i), "ladder", "none"),
+                            i % 2 ? "none" : "edits");
 }
 
 static void bounds_length_and_number(void **state)

@@ -65,7 +65,8 @@ static void tells_events_in_plain_lines(void **state)
     event(&w, &lines,
           "{\"e\":\"call\",\"call\":{\"id\":\"c1\",\"attempt\":\"3.1\",\"state\":\"denied\","
           "\"tool\":\"Bash\","
-          "\"args\":{\"command\":\"make\"},\"decided_by\":\"ann (shell, pid 7)\",\"why\":\"person\",\"reason\":"
+          "\"args\":{\"command\":\"make\"},\"decided_by\":\"ann (shell, pid "
+          "7)\",\"why\":\"person\",\"reason\":"
           "\"not now\"}}");
     event(&w, &lines,
           "{\"e\":\"call\",\"call\":{\"id\":\"c2\",\"attempt\":\"3.1\",\"state\":\"consumed\","

@@ -46,8 +46,9 @@ static void unwraps_the_shell(void **state)
 static void asks_for_a_command(void **state)
 {
     (void)state;
-    AUTO_JSON json_t *params = parse("{\"kind\":\"command\",\"threadId\":\"child\",\"itemId\":\"call_1\","
-                                     "\"command\":\"/bin/bash -lc 'make test'\",\"cwd\":\"/w\"}");
+    AUTO_JSON json_t *params =
+        parse("{\"kind\":\"command\",\"threadId\":\"child\",\"itemId\":\"call_1\","
+              "\"command\":\"/bin/bash -lc 'make test'\",\"cwd\":\"/w\"}");
     AUTO_JSON json_t *request = codex_command_request(params, "main");
     AUTO_CALL_REQUEST struct call_request call = CALL_REQUEST_INIT;
     struct err err = ERR_INIT;
@@ -66,18 +67,20 @@ static void shows_a_change_as_a_patch(void **state)
 {
     (void)state;
     AUTO_JSON json_t *params = parse("{\"threadId\":\"main\",\"itemId\":\"i\"}");
-    AUTO_JSON json_t *item = parse("{\"changes\":[{\"path\":\"/w/a\",\"kind\":{\"type\":\"add\"},\"diff\":\"x\\n\"},"
-                                   "{\"path\":\"/w/b\",\"kind\":{\"type\":\"delete\"},\"diff\":\"\"}]}");
+    AUTO_JSON json_t *item =
+        parse("{\"changes\":[{\"path\":\"/w/a\",\"kind\":{\"type\":\"add\"},\"diff\":\"x\\n\"},"
+              "{\"path\":\"/w/b\",\"kind\":{\"type\":\"delete\"},\"diff\":\"\"}]}");
     AUTO_JSON json_t *request = codex_change_request(params, item, "main", "/w");
-    assert_string_equal(jx_str(jx_obj(request, "args"), "command", ""),
-                        "*** Begin Patch\n*** Add File: /w/a\nx\n*** Delete File: /w/b\n*** End Patch\n");
+    assert_string_equal(
+        jx_str(jx_obj(request, "args"), "command", ""),
+        "*** Begin Patch\n*** Add File: /w/a\nx\n*** Delete File: /w/b\n*** End Patch\n");
     assert_int_equal(json_array_size(jx_arr(jx_obj(request, "args"), "changes")), 2);
     AUTO_JSON json_t *untold = codex_change_request(params, NULL, "main", "/w");
     assert_non_null(jx_arr(jx_obj(untold, "args"), "changes"));
 }
 
-#define HOOK(enabled, managed, matcher, command)                                                  \
-    "{\"result\":{\"data\":[{\"hooks\":[{\"eventName\":\"preToolUse\",\"enabled\":" enabled        \
+#define HOOK(enabled, managed, matcher, command)                                            \
+    "{\"result\":{\"data\":[{\"hooks\":[{\"eventName\":\"preToolUse\",\"enabled\":" enabled \
     ",\"isManaged\":" managed ",\"matcher\":\"" matcher "\",\"command\":\"" command "\"}]}]}}"
 
 static void knows_its_hook(void **state)

@@ -180,10 +180,11 @@ static void addresses_lose_their_secrets(void **state)
         {"h:a", "h:a"},
         {"ssh://[::1]:22/a", "ssh://[::1]/a"},
     };
-    static const char *const bad[] = {"/srv/a.git",   "../a",        "ext::sh -c x", "file:///a",
-                                      "-oProxy=x:a",  "git@-x:a",    "ssh://-x/a",   "https://h",
-                                      "ssh://h/a?b",  "https://h/a b", "ssh://h:0/a", "ssh://a@-b@c d/a",
-                                      "git@h:-a",     "ssh://h/$(x)", "foo::https://h/a"};
+    static const char *const bad[] = {"/srv/a.git",    "../a",         "ext::sh -c x",
+                                      "file:///a",     "-oProxy=x:a",  "git@-x:a",
+                                      "ssh://-x/a",    "https://h",    "ssh://h/a?b",
+                                      "https://h/a b", "ssh://h:0/a",  "ssh://a@-b@c d/a",
+                                      "git@h:-a",      "ssh://h/$(x)", "foo::https://h/a"};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_FREE char *got = address(rows[i][0]);
@@ -202,10 +203,10 @@ static bool complete(struct call_request *r, const char *argv_text, struct err *
 {
     AUTO_STRV struct strv argv = STRV_INIT;
     split(&argv, argv_text);
-    AUTO_JSON json_t *message =
-        json_pack("{s:i s:s s:s s:s s:{s:o s:s s:s s:s s:s}}", "v", 1, "source", "broker", "agent", "claude",
-                  "tool", "told by the box", "args", "argv", jx_from_strv(&argv), "commit", OID, "branch",
-                  "work", "url", "https://evil.test/", "ref", "refs/heads/evil");
+    AUTO_JSON json_t *message = json_pack(
+        "{s:i s:s s:s s:s s:{s:o s:s s:s s:s s:s}}", "v", 1, "source", "broker", "agent", "claude",
+        "tool", "told by the box", "args", "argv", jx_from_strv(&argv), "commit", OID, "branch",
+        "work", "url", "https://evil.test/", "ref", "refs/heads/evil");
     AUTO_JSON json_t *remotes = json_pack(
         "[{s:s s:s s:s} {s:s s:s s:s}]", "name", "origin", "url", "https://github.com/me/app.git",
         "push", "git@github.com:me/app.git", "name", "disk", "url", "/srv/a", "push", "/srv/a");
@@ -218,8 +219,9 @@ static char *completed(const char *argv)
     struct err err = ERR_INIT;
     if (!complete(&r, argv, &err))
         return xasprintf("refused: %s", err.text);
-    return xasprintf("%s|%s|%s|%s|%s", r.tool, jx_str(r.args, "url", "-"), jx_str(r.args, "ref", "-"),
-                     jx_str(r.args, "commit", "-"), jx_str(r.args, "repo", "-"));
+    return xasprintf("%s|%s|%s|%s|%s", r.tool, jx_str(r.args, "url", "-"),
+                     jx_str(r.args, "ref", "-"), jx_str(r.args, "commit", "-"),
+                     jx_str(r.args, "repo", "-"));
 }
 
 static void where_it_leads_is_not_the_boxs_to_say(void **state)
@@ -232,7 +234,8 @@ static void where_it_leads_is_not_the_boxs_to_say(void **state)
         {"git fetch fork", "refused: the person's repository has no remote 'fork', only: origin"},
         {"gh issue list", "gh issue list|https://github.com/me/app.git|-|-|me/app"},
         {"gh issue list -R me/app", "gh issue list|https://github.com/me/app.git|-|-|me/app"},
-        {"gh issue list -R other/app", "refused: no remote of the person's repository is 'other/app'"},
+        {"gh issue list -R other/app",
+         "refused: no remote of the person's repository is 'other/app'"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -253,9 +256,11 @@ static enum verdict judge_call(const char *rules, const char *ladder, const stru
     strv_split(&lines, rules, ';', false);
     for (size_t i = 0; i < lines.n; i++)
         json_array_append_new(list, json_pack("{s:i s:s}", "id", (int)i + 1, "text", lines.v[i]));
-    AUTO_JSON json_t *message = json_pack("{s:i s:s s:O}", "epoch", 1, "ladder", ladder, "rules", list);
+    AUTO_JSON json_t *message =
+        json_pack("{s:i s:s s:O}", "epoch", 1, "ladder", ladder, "rules", list);
     assert_true(policy_from_json(&p, message, &err));
-    const struct policy_place place = {.worktree = "/w", .home = "/home/a", .has_broker = has_broker};
+    const struct policy_place place = {
+        .worktree = "/w", .home = "/home/a", .has_broker = has_broker};
     policy_judge(&j, &p, r, &place);
     policy_release(&p);
     return j.verdict;
@@ -280,7 +285,8 @@ static void a_person_decides_what_changes_something(void **state)
     assert_int_equal(judge("", "git fetch"), VERDICT_ASK);
     assert_int_equal(judge("allow command git fetch", "git fetch origin main"), VERDICT_ALLOW);
     assert_int_equal(judge("allow exactly git fetch", "git fetch origin main"), VERDICT_ASK);
-    assert_int_equal(judge("allow command git fetch;ask command git fetch", "git fetch"), VERDICT_ASK);
+    assert_int_equal(judge("allow command git fetch;ask command git fetch", "git fetch"),
+                     VERDICT_ASK);
     assert_int_equal(judge("allow command gh issue list", "gh issue list"), VERDICT_ALLOW);
 }
 
@@ -290,19 +296,21 @@ static void what_the_shim_asks_is_asked(void **state)
     AUTO_CALL_REQUEST struct call_request r = CALL_REQUEST_INIT;
     struct err err = ERR_INIT;
     AUTO_JSON json_t *message =
-        json_pack("{s:i s:s s:s s:s s:{s:[s s s]}}", "v", 1, "source", "shim", "agent", "claude", "tool",
-                  "shell", "args", "command", "git", "push", "fork");
+        json_pack("{s:i s:s s:s s:s s:{s:[s s s]}}", "v", 1, "source", "shim", "agent", "claude",
+                  "tool", "shell", "args", "command", "git", "push", "fork");
     assert_true(call_request_from_json(&r, message, &err));
     assert_int_equal(judge_call("", "auto", &r, true), VERDICT_ASK);
     assert_int_equal(judge_call("allow command git push", "auto", &r, true), VERDICT_ALLOW);
 }
 
-static enum verdict judge_shell(const char *rules, const char *ladder, const char *text, bool has_broker)
+static enum verdict judge_shell(const char *rules, const char *ladder, const char *text,
+                                bool has_broker)
 {
     AUTO_CALL_REQUEST struct call_request r = CALL_REQUEST_INIT;
     struct err err = ERR_INIT;
-    AUTO_JSON json_t *message = json_pack("{s:i s:s s:s s:s s:{s:s}}", "v", 1, "source", "hook", "agent", "claude",
-                                          "tool", "Bash", "args", "command", text);
+    AUTO_JSON json_t *message =
+        json_pack("{s:i s:s s:s s:s s:{s:s}}", "v", 1, "source", "hook", "agent", "claude", "tool",
+                  "Bash", "args", "command", text);
     assert_true(call_request_from_json(&r, message, &err));
     return judge_call(rules, ladder, &r, has_broker);
 }
@@ -318,29 +326,41 @@ static void one_act_is_asked_about_once(void **state)
     assert_int_equal(judge_shell("", "auto", "git push https://h/x HEAD", true), VERDICT_ASK);
     assert_int_equal(judge_shell("", "auto", "/usr/bin/git push", true), VERDICT_ASK);
     assert_int_equal(judge_shell("", "edits", "make && git push", true), VERDICT_ASK);
-    assert_int_equal(judge_shell("allow command make", "edits", "make && git push", true), VERDICT_ALLOW);
+    assert_int_equal(judge_shell("allow command make", "edits", "make && git push", true),
+                     VERDICT_ALLOW);
     assert_int_equal(judge_shell("deny command git push", "auto", "git push", true), VERDICT_DENY);
-    assert_int_equal(judge_shell("ask tool Bash;allow command git fetch", "auto", "git fetch", true), VERDICT_ASK);
-    assert_int_equal(judge_shell("ask command git fetch", "auto", "git fetch", true), VERDICT_ALLOW);
+    assert_int_equal(
+        judge_shell("ask tool Bash;allow command git fetch", "auto", "git fetch", true),
+        VERDICT_ASK);
+    assert_int_equal(judge_shell("ask command git fetch", "auto", "git fetch", true),
+                     VERDICT_ALLOW);
     assert_int_equal(judge_shell("", "auto", "npm publish", true), VERDICT_DENY);
-    assert_int_equal(judge_shell("allow command npm publish", "auto", "npm publish", true), VERDICT_ALLOW);
+    assert_int_equal(judge_shell("allow command npm publish", "auto", "npm publish", true),
+                     VERDICT_ALLOW);
     assert_int_equal(judge_shell("", "auto", "npm publish", false), VERDICT_ASK);
 }
 
 /* Started by others, what the floor holds is held all the same. */
 static void the_floor_sees_through_wrappers(void **state)
 {
-    static const char *const commands[] = {"repeat 1 git push", "noglob git push", "/usr/bin/time git push",
-                                           "chronic npm publish", "tini -- cargo publish", "env git push",
-                                           "find . -maxdepth 0 -exec git push ';'", "npx sudo id"};
+    static const char *const commands[] = {"repeat 1 git push",
+                                           "noglob git push",
+                                           "/usr/bin/time git push",
+                                           "chronic npm publish",
+                                           "tini -- cargo publish",
+                                           "env git push",
+                                           "find . -maxdepth 0 -exec git push ';'",
+                                           "npx sudo id"};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
         if (judge_shell("", "auto", commands[i], false) != VERDICT_ASK)
             fail_msg("%s passes", commands[i]);
     assert_int_equal(judge_shell("", "auto", "env ls", false), VERDICT_ALLOW);
     assert_int_equal(judge_shell("", "auto", "find . -name sudo", false), VERDICT_ALLOW);
-    assert_int_equal(judge_shell("deny command rm", "auto", "find . -name x -exec rm x ';'", false), VERDICT_DENY);
-    assert_int_equal(judge_shell("deny command rm", "auto", "find . -name rm", false), VERDICT_ALLOW);
+    assert_int_equal(judge_shell("deny command rm", "auto", "find . -name x -exec rm x ';'", false),
+                     VERDICT_DENY);
+    assert_int_equal(judge_shell("deny command rm", "auto", "find . -name rm", false),
+                     VERDICT_ALLOW);
     assert_int_equal(judge_shell("deny tool bash", "auto", "ls", false), VERDICT_DENY);
     assert_int_equal(judge_shell("allow tool bash", "edits", "ls", false), VERDICT_ASK);
 }

@@ -31,8 +31,9 @@ static void allow(struct confirm *c, const char *text)
     confirm_add(c, &key);
 }
 
-#define CALL(source, tool, args, more) \
-    "{\"v\":1,\"source\":\"" source "\",\"agent\":\"codex\",\"tool\":\"" tool "\",\"args\":" args ",\"cwd\":\"/w\"" more "}"
+#define CALL(source, tool, args, more)                                                            \
+    "{\"v\":1,\"source\":\"" source "\",\"agent\":\"codex\",\"tool\":\"" tool "\",\"args\":" args \
+    ",\"cwd\":\"/w\"" more "}"
 #define ID(id) ",\"call_id\":\"" id "\""
 
 static void confirms_once(void **state)
@@ -71,7 +72,8 @@ static void takes_changes_by_name(void **state)
     (void)state;
     struct confirm c = {0};
     allow(&c, CALL("hook", "apply_patch", "{\"command\":\"*** Begin Patch\"}", ID("a")));
-    assert_true(ask(&c, CALL("confirm", "apply_patch", "{\"changes\":[{\"path\":\"x\"}]}", ID("a"))));
+    assert_true(
+        ask(&c, CALL("confirm", "apply_patch", "{\"changes\":[{\"path\":\"x\"}]}", ID("a"))));
     confirm_release(&c);
 }
 
@@ -91,7 +93,8 @@ static void forgets_the_oldest(void **state)
     struct confirm c = {0};
     allow(&c, CALL("hook", "Bash", "{\"command\":\"make\"}", ID("first")));
     for (int i = 0; i < CONFIRM_KEPT; i++) {
-        AUTO_FREE char *text = xasprintf(CALL("hook", "Bash", "{\"command\":\"make\"}", ID("%d")), i);
+        AUTO_FREE char *text =
+            xasprintf(CALL("hook", "Bash", "{\"command\":\"make\"}", ID("%d")), i);
         allow(&c, text);
     }
     assert_int_equal(c.n, CONFIRM_KEPT);
@@ -103,8 +106,8 @@ static void forgets_the_oldest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(confirms_once),          cmocka_unit_test(compares_all_that_it_is_told),
-        cmocka_unit_test(takes_changes_by_name),  cmocka_unit_test(keeps_nothing_without_a_name),
+        cmocka_unit_test(confirms_once),         cmocka_unit_test(compares_all_that_it_is_told),
+        cmocka_unit_test(takes_changes_by_name), cmocka_unit_test(keeps_nothing_without_a_name),
         cmocka_unit_test(forgets_the_oldest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,7 +83,8 @@ static const struct {
      "path\":\"/w/a\"},"
      "\"cwd\":\"/w\",\"call_id\":\"toolu_1\",\"session\":\"q\",\"subagent\":{\"id\":"
      "\"general-purpose-call_000090\",\"type\":\"\",\"depth\":1}}"},
-    {"claude", "{\"hook_event_name\":\"SessionStart\",\"source\":\"startup\"}", "{\"v\":1,\"hello\":true}"},
+    {"claude", "{\"hook_event_name\":\"SessionStart\",\"source\":\"startup\"}",
+     "{\"v\":1,\"hello\":true}"},
     {"claude", "{\"hook_event_name\":\"PostToolUse\",\"tool_name\":\"Bash\"}", NULL},
     {"claude", "{\"hook_event_name\":\"SubagentStart\",\"agent_id\":\"a\"}", NULL},
     {"claude", "{\"hook_event_name\":\"Stop\"}", NULL},

@@ -1,4 +1,5 @@
-/* Which execs carry out a command: exact bytes, quotes read soundly, names that an agent makes up. */
+/* Which execs carry out a command: exact bytes, quotes read soundly, names that an agent makes up.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,8 +63,8 @@ static void one_word_in_quotes(void **state)
         {"*", "*", false},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        AUTO_FREE char *argv = xasprintf("/bin/bash|-c|eval %s < /dev/null && pwd -P >/tmp/c-7a-cwd",
-                                         cases[i].word);
+        AUTO_FREE char *argv =
+            xasprintf("/bin/bash|-c|eval %s < /dev/null && pwd -P >/tmp/c-7a-cwd", cases[i].word);
         if (fits(form, argv, cases[i].command) != cases[i].fits)
             fail_msg("%s as %s", cases[i].word, cases[i].command);
     }

@@ -41,12 +41,14 @@ static void watch_passes_what_nothing_refuses(void **state)
 {
     (void)state;
     assert_int_equal(judge("", EXEC_WATCH, "/usr/bin/make", EXEC_OWN), VERDICT_ALLOW);
-    assert_int_equal(judge("deny exec docker", EXEC_WATCH, "/usr/bin/docker", EXEC_BELOW), VERDICT_DENY);
+    assert_int_equal(judge("deny exec docker", EXEC_WATCH, "/usr/bin/docker", EXEC_BELOW),
+                     VERDICT_DENY);
     assert_int_equal(judge("deny exec docker", EXEC_WATCH, "/usr/bin/dockerd", EXEC_BELOW),
                      VERDICT_ALLOW);
     assert_int_equal(judge("deny exec docker", EXEC_WATCH, "/w/script /usr/bin/docker", EXEC_BELOW),
                      VERDICT_DENY);
-    assert_int_equal(judge("ask exec docker", EXEC_WATCH, "/usr/bin/docker", EXEC_BELOW), VERDICT_ASK);
+    assert_int_equal(judge("ask exec docker", EXEC_WATCH, "/usr/bin/docker", EXEC_BELOW),
+                     VERDICT_ASK);
 }
 
 static void a_path_is_whole_and_a_name_is_the_last_part(void **state)
@@ -72,10 +74,12 @@ static void a_lent_name_refuses_and_does_not_allow(void **state)
     (void)state;
     const char *names = "/usr/bin/python3 /tmp/git", *sure = "/usr/bin/python3";
     assert_int_equal(judge_sure("allow exec git", EXEC_ASK, names, sure, EXEC_OWN), VERDICT_ASK);
-    assert_int_equal(judge_sure("allow exec python3", EXEC_ASK, names, sure, EXEC_OWN), VERDICT_ALLOW);
+    assert_int_equal(judge_sure("allow exec python3", EXEC_ASK, names, sure, EXEC_OWN),
+                     VERDICT_ALLOW);
     assert_int_equal(judge_sure("deny exec git", EXEC_ASK, names, sure, EXEC_OWN), VERDICT_DENY);
     assert_int_equal(judge_sure("ask exec git", EXEC_WATCH, names, sure, EXEC_OWN), VERDICT_ASK);
-    assert_int_equal(judge_sure("allow exec sudo", EXEC_WATCH, "/w/sudo", "", EXEC_OWN), VERDICT_DENY);
+    assert_int_equal(judge_sure("allow exec sudo", EXEC_WATCH, "/w/sudo", "", EXEC_OWN),
+                     VERDICT_DENY);
 }
 
 static void ask_is_about_the_agents_own(void **state)
@@ -84,7 +88,8 @@ static void ask_is_about_the_agents_own(void **state)
     assert_int_equal(judge("", EXEC_ASK, "/bin/ls", EXEC_OWN), VERDICT_ASK);
     assert_int_equal(judge("", EXEC_ASK, "/bin/ls", EXEC_BELOW), VERDICT_ALLOW);
     assert_int_equal(judge("allow exec ls for codex", EXEC_ASK, "/bin/ls", EXEC_OWN), VERDICT_ASK);
-    assert_int_equal(judge("allow exec ls for claude", EXEC_ASK, "/bin/ls", EXEC_OWN), VERDICT_ALLOW);
+    assert_int_equal(judge("allow exec ls for claude", EXEC_ASK, "/bin/ls", EXEC_OWN),
+                     VERDICT_ALLOW);
 }
 
 static void match_asks_where_no_call_stands_behind(void **state)
@@ -107,7 +112,8 @@ static void the_floor_yields_to_an_allowing_rule_only(void **state)
     (void)state;
     assert_int_equal(judge("", EXEC_WATCH, "/usr/bin/sudo", EXEC_BELOW), VERDICT_DENY);
     assert_int_equal(judge("ask exec sudo", EXEC_WATCH, "/usr/bin/sudo", EXEC_BELOW), VERDICT_DENY);
-    assert_int_equal(judge("allow exec sudo", EXEC_WATCH, "/usr/bin/sudo", EXEC_BELOW), VERDICT_ALLOW);
+    assert_int_equal(judge("allow exec sudo", EXEC_WATCH, "/usr/bin/sudo", EXEC_BELOW),
+                     VERDICT_ALLOW);
     assert_int_equal(judge("", EXEC_WATCH, "/usr/bin/sum", EXEC_BELOW), VERDICT_ALLOW);
 }
 

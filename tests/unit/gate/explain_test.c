@@ -202,10 +202,10 @@ static void the_table_is_listed(void **state)
     AUTO_BUF struct buf text = BUF_INIT;
     jx_dump(&text, all);
     static const char *const rows[][2] = {
-        {"git", "-c"},          {"git", "--exec-path"},       {"npm", "--script-shell"},
-        {"find", "-exec"},      {"tar", "--to-command"},      {"rsync", "-e"},
-        {"rsync", "--rsh"},     {"ssh", "it runs its arguments"}, {"scp", "-o"},
-        {"make", "NAME=VALUE"}, {"sed", "a script"},          {"awk", "a script"},
+        {"git", "-c"},          {"git", "--exec-path"},  {"npm", "--script-shell"},
+        {"find", "-exec"},      {"tar", "--to-command"}, {"rsync", "-e"},
+        {"rsync", "--rsh"},     {"ssh", "it runs its"},  {"scp", "-o"},
+        {"make", "NAME=VALUE"}, {"sed", "a script"},     {"awk", "a script"},
         {"xargs", "it runs"},   {"env", "it runs"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -279,9 +279,9 @@ static void links_cannot_widen(void **state)
     static const struct {
         const char *path;
         enum verdict verdict;
-    } rows[] = {{"src/new/file", VERDICT_ALLOW}, {"src/out/passwd", VERDICT_ASK},
-                {"src/lib/a", VERDICT_ASK},      {"src/dangling", VERDICT_ASK},
-                {"src/self/a", VERDICT_ASK},     {"src/lib/../src/a", VERDICT_ALLOW},
+    } rows[] = {{"src/new/file", VERDICT_ALLOW},  {"src/out/passwd", VERDICT_ASK},
+                {"src/lib/a", VERDICT_ASK},       {"src/dangling", VERDICT_ASK},
+                {"src/self/a", VERDICT_ASK},      {"src/lib/../src/a", VERDICT_ALLOW},
                 {"src/out/../src/a", VERDICT_ASK}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         json_t *args = json_pack("{s:s}", "file_path", rows[i].path);
@@ -321,15 +321,16 @@ static enum policy_program find_by_letter(void *arg, const char *name)
 static void programs_within_reach_ask(void **state)
 {
     (void)state;
-    const struct policy_place place = {.worktree = "/w", .home = "/home/u", .program = find_by_letter};
+    const struct policy_place place = {
+        .worktree = "/w", .home = "/home/u", .program = find_by_letter};
     static const struct {
         const char *rule, *command;
         enum verdict verdict;
     } rows[] = {
-        {"allow command o x", "o x", VERDICT_ALLOW},      {"allow command i x", "i x", VERDICT_ASK},
-        {"allow exactly i x", "i x", VERDICT_ASK},        {"allow command a x", "a x", VERDICT_ASK},
-        {"allow command u x", "u x", VERDICT_ASK},        {"deny command i x", "i x", VERDICT_DENY},
-        {"ask command i x", "i x", VERDICT_ASK},          {"deny command a x", "o; a x", VERDICT_DENY},
+        {"allow command o x", "o x", VERDICT_ALLOW}, {"allow command i x", "i x", VERDICT_ASK},
+        {"allow exactly i x", "i x", VERDICT_ASK},   {"allow command a x", "a x", VERDICT_ASK},
+        {"allow command u x", "u x", VERDICT_ASK},   {"deny command i x", "i x", VERDICT_DENY},
+        {"ask command i x", "i x", VERDICT_ASK},     {"deny command a x", "o; a x", VERDICT_DENY},
         {"allow tool Bash", "i x", VERDICT_ALLOW},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -345,7 +346,8 @@ static void finds_programs(void **state)
     char *folder = scratch_make();
     AUTO_FREE char *old = getcwd(NULL, 0);
     assert_int_equal(chdir(folder), 0);
-    assert_int_equal(mkdir("a", 0700) | mkdir("b", 0700) | mkdir("c", 0700) | mkdir("b/dir", 0700), 0);
+    assert_int_equal(mkdir("a", 0700) | mkdir("b", 0700) | mkdir("c", 0700) | mkdir("b/dir", 0700),
+                     0);
     close(open("b/git", O_CREAT | O_WRONLY, 0755));
     close(open("a/plain", O_CREAT | O_WRONLY, 0644));
     close(open("c/plain", O_CREAT | O_WRONLY, 0755));
@@ -355,11 +357,11 @@ static void finds_programs(void **state)
         const char *path, *name, *want;
         bool is_relative;
     } rows[] = {
-        {"/a:/b:/c", "git", "/b/git", false},  {"/a:/b:/c", "plain", "/c/plain", false},
-        {"/a:/b:/c", "dir", "/c/dir", false},  {"/a:/b", "linked", "/a/linked", false},
-        {"/a:/b", "none", NULL, false},        {"/b:.:/c", "git", "/b/git", false},
-        {"/b:.:/c", "plain", NULL, true},      {"/b::/c", "plain", NULL, true},
-        {"bin:/b", "git", NULL, true},         {"", "git", NULL, true},
+        {"/a:/b:/c", "git", "/b/git", false}, {"/a:/b:/c", "plain", "/c/plain", false},
+        {"/a:/b:/c", "dir", "/c/dir", false}, {"/a:/b", "linked", "/a/linked", false},
+        {"/a:/b", "none", NULL, false},       {"/b:.:/c", "git", "/b/git", false},
+        {"/b:.:/c", "plain", NULL, true},     {"/b::/c", "plain", NULL, true},
+        {"bin:/b", "git", NULL, true},        {"", "git", NULL, true},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         bool is_relative;
@@ -485,11 +487,11 @@ static void rules_for_a_type_of_subagent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_are_not_covered), cmocka_unit_test(the_table_is_listed),
-        cmocka_unit_test(paths_cannot_widen),      cmocka_unit_test(links_cannot_widen),
-        cmocka_unit_test(resolves_paths),          cmocka_unit_test(says_why),
+        cmocka_unit_test(options_are_not_covered),  cmocka_unit_test(the_table_is_listed),
+        cmocka_unit_test(paths_cannot_widen),       cmocka_unit_test(links_cannot_widen),
+        cmocka_unit_test(resolves_paths),           cmocka_unit_test(says_why),
         cmocka_unit_test(proposes_narrowest_first), cmocka_unit_test(programs_within_reach_ask),
-        cmocka_unit_test(finds_programs),          cmocka_unit_test(rules_for_a_type_of_subagent),
+        cmocka_unit_test(finds_programs),           cmocka_unit_test(rules_for_a_type_of_subagent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,7 +165,8 @@ static void finds_changed_calls(void **state)
         const char *word;
     } cases[] = {
         {"SELECT 1", 0, ""},
-        {"UPDATE call SET request = replace(request, 'make', 'fake') WHERE id = 1", 3, "asks something else"},
+        {"UPDATE call SET request = replace(request, 'make', 'fake') WHERE id = 1", 3,
+         "asks something else"},
         {"UPDATE call SET attempt = '9.9' WHERE id = 1", 3, "asks something else"},
         {"UPDATE call SET state = 'consumed' WHERE id = 2", 2, "another state"},
         {"UPDATE call SET request = '{' WHERE id = 2", 2, "cannot be read"},
@@ -185,14 +186,15 @@ static void finds_changed_calls(void **state)
         void *own;
         store_set_up(&own);
         struct store *s = own;
-        int64_t bad = -1, first = store_ask(s->db, "3.1", 1, "make"), second = store_ask(s->db, "3.1", 2, "ls");
+        int64_t bad = -1, first = store_ask(s->db, "3.1", 1, "make"),
+                second = store_ask(s->db, "3.1", 2, "ls");
         enum ledger_outcome outcome;
         struct ledger_call call;
         AUTO_BUF struct buf why = BUF_INIT;
         assert_int_equal(first, 1);
         assert_int_equal(second, 2);
-        assert_true(ledger_decide(&outcome, &call, s->db, first, NULL, false, "no", "ann", "person", false,
-                                  5000, &err));
+        assert_true(ledger_decide(&outcome, &call, s->db, first, NULL, false, "no", "ann", "person",
+                                  false, 5000, &err));
         ledger_call_release(&call);
         if (i > 0 && !db_exec(s->db, cases[i].sql, &err))
             fail_msg("%s", err.text);
@@ -222,13 +224,15 @@ static void finds_changed_rules(void **state)
         const char *word;
     } cases[] = {
         {"UPDATE rule SET uses = 9, last_used_ms = 5", 0, ""},
-        {"UPDATE rule SET text = 'allow command rm' WHERE id = 1", 1, "rule r1, which it is about, says"},
+        {"UPDATE rule SET text = 'allow command rm' WHERE id = 1", 1,
+         "rule r1, which it is about, says"},
         {"UPDATE rule SET scope = 0, scope_value = '' WHERE id = 2", 2, "says something else"},
         {"UPDATE rule SET scope_value = '4' WHERE id = 2", 2, "says something else"},
         {"UPDATE rule SET removed_ms = 5 WHERE id = 1", 1, "not in force any more"},
         {"DELETE FROM rule WHERE id = 1", 1, "not in force any more"},
         {"UPDATE rule SET removed_ms = NULL WHERE id = 3", 4, "the log says was removed"},
-        {"INSERT INTO rule(text, scope, scope_value, made_by, made_ms) VALUES('allow tool Bash', 0, '', 'ann', 1)",
+        {"INSERT INTO rule(text, scope, scope_value, made_by, made_ms) VALUES('allow tool Bash', "
+         "0, '', 'ann', 1)",
          5, "no row made rule r4"},
     };
     (void)state;
@@ -261,7 +265,8 @@ static void a_grant_is_no_tampering(void **state)
     struct ledger_call call;
     AUTO_BUF struct buf why = BUF_INIT;
     assert_true(ledger_orphan_all(s->db, "3.1", 3000, &err));
-    assert_true(ledger_decide(&outcome, &call, s->db, id, NULL, true, "", "ann", "person", true, 5000, &err));
+    assert_true(ledger_decide(&outcome, &call, s->db, id, NULL, true, "", "ann", "person", true,
+                              5000, &err));
     ledger_call_release(&call);
     assert_int_equal(outcome, LEDGER_GRANTED);
     assert_true(ledger_verify_store(&bad, &why, s->db, &err));

@@ -12,7 +12,6 @@
 #include "runner/base/mem.h"
 
 static const struct policy_place place = {.worktree = "/home/u/w", .home = "/home/u"};
-
 enum { RULES_MAX = 4 };
 
 static struct policy make_policy(enum ladder ladder, const char *const *rules)
@@ -134,7 +133,8 @@ static const struct {
     {"claude", "Write", FILE_("~/.claude/settings.json"), "---", "floor"},
     {"claude", "Write", FILE_("/home/u/.codex/hooks.json"), "---", "floor"},
     {"claude", "Write", FILE_("/home/u/.config/opencode/opencode.json"), "---", "floor"},
-    {"claude", "Write", FILE_("/run/headgate/gate.sock"), "---", "floor"}, };
+    {"claude", "Write", FILE_("/run/headgate/gate.sock"), "---", "floor"},
+};
 
 static void without_rules(void **state)
 {

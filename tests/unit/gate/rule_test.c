@@ -130,9 +130,9 @@ static void a_program_that_cannot_be_is_told(void **state)
         const char *text;
         bool can_meet;
     } rows[] = {
-        {"deny exec docker", true},     {"deny exec /usr/.bin/..docker", true},
-        {"deny exec ./docker", false},  {"deny exec /usr/bin/../bin/docker", false},
-        {"deny exec bin/docker", false}, {"deny exec /usr/./docker", false},
+        {"deny exec docker", true},        {"deny exec /usr/.bin/..docker", true},
+        {"deny exec ./docker", false},     {"deny exec /usr/bin/../bin/docker", false},
+        {"deny exec bin/docker", false},   {"deny exec /usr/./docker", false},
         {"deny exec /usr//docker", false}, {"deny exec /usr/bin/", false},
         {"deny path .github/", true},
     };

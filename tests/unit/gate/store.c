@@ -11,10 +11,8 @@
 #include "runner/base/mem.h"
 #include "tests/unit/gate/scratch.h"
 
-const struct ledger_question store_question = {.asked_ms = 1000,
-                                               .deadline_ms = 61000,
-                                               .why = "floor",
-                                               .reason = "make is asked here"};
+const struct ledger_question store_question = {
+    .asked_ms = 1000, .deadline_ms = 61000, .why = "floor", .reason = "make is asked here"};
 
 struct db *store_connect(const struct store *s)
 {

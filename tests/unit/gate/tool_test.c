@@ -37,9 +37,10 @@ static void describe(struct buf *out, const char *agent, const char *tool, const
     struct err err = ERR_INIT;
     AUTO_JSON json_t *object = NULL;
     assert_true(jx_parse(&object, args, strlen(args), &err));
-    struct call_request call = {
-        .source = (char[]){"hook"},
-        .agent = (char *)(uintptr_t)agent, .tool = (char *)(uintptr_t)tool, .args = object};
+    struct call_request call = {.source = (char[]){"hook"},
+                                .agent = (char *)(uintptr_t)agent,
+                                .tool = (char *)(uintptr_t)tool,
+                                .args = object};
     AUTO_TOOL_USE struct tool_use use = TOOL_USE_INIT;
     tool_use_of(&use, &call);
     for (size_t i = 0; i < use.paths.n; i++)

@@ -180,7 +180,8 @@ static void one_with_a_stream_is_given_its_task_and_then_the_end(void **state)
 {
     (void)state;
     struct world w;
-    world_init(&w, "read -r x; printf '<%s>\\n' \"$x\"; echo '{\"type\":\"result\"}'; cat; echo over");
+    world_init(&w,
+               "read -r x; printf '<%s>\\n' \"$x\"; echo '{\"type\":\"result\"}'; cat; echo over");
     jx_set(w.config, "input", json_pack("{s:s s:s}", "form", "claude", "task", "Do it"));
     jx_set_str(w.config, "output", "claude");
     world_start(&w);

@@ -1,6 +1,6 @@
 /*
- * What the keeper took from itself: the acts that it has no use for are refused, in it and in a child
- * that confined itself alike, and come through without; what it lives on still works.
+ * What the keeper took from itself: the acts that it has no use for are refused, in it and in a
+ * child that confined itself alike, and come through without; what it lives on still works.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -119,12 +119,14 @@ static int trace_child(void)
 
 static int connect_out(void)
 {
-    const struct sockaddr_in nobody = {.sin_family = AF_INET, .sin_port = htons(1),
+    const struct sockaddr_in nobody = {.sin_family = AF_INET,
+                                       .sin_port = htons(1),
                                        .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
     AUTO_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return errno;
-    return connect(fd, (const struct sockaddr *)&nobody, sizeof nobody) != 0 && errno != ECONNREFUSED
+    return connect(fd, (const struct sockaddr *)&nobody, sizeof nobody) != 0 &&
+                   errno != ECONNREFUSED
                ? errno
                : 0;
 }

@@ -1,6 +1,6 @@
 /*
- * A program that the box can write is known by its content: a decision, and a rule, are about the bytes
- * that were there, and other bytes under the same name are asked about again.
+ * A program that the box can write is known by its content: a decision, and a rule, are about the
+ * bytes that were there, and other bytes under the same name are asked about again.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -22,11 +22,9 @@ static void gate(struct world *w, const char *script, const char *rule)
     jx_set(w->config, "exec",
            json_pack("{s:s s:b s:i}", "policy", "ask", "required", 1, "deadline_ms", 20000));
     json_t *rules = jx_arr(jx_obj(w->config, "policy"), "rules");
-    json_array_append_new(rules,
-                          json_pack("{s:i s:s}", "id", 6, "text", "allow exec cp"));
+    json_array_append_new(rules, json_pack("{s:i s:s}", "id", 6, "text", "allow exec cp"));
     if (rule)
-        json_array_append_new(rules,
-                              json_pack("{s:i s:s}", "id", 7, "text", rule));
+        json_array_append_new(rules, json_pack("{s:i s:s}", "id", 7, "text", rule));
     world_start(w);
 }
 
@@ -93,8 +91,8 @@ static void a_rule_means_the_file_that_it_met(void **state)
     world_done(&w);
 }
 
-/* A rule allows a program, and not what the box calls by its name: another program of the system behind a
- * link, as an interpreter too, a file of its own, what the loader is told to load. */
+/* A rule allows a program, and not what the box calls by its name: another program of the system
+ * behind a link, as an interpreter too, a file of its own, what the loader is told to load. */
 static void a_lent_name_is_asked(void **state)
 {
     (void)state;
@@ -127,8 +125,10 @@ static void a_program_of_the_system_keeps_its_names(void **state)
 {
     (void)state;
     struct world w;
-    gate(&w, "cp -s /usr/bin/sh mine; /usr/bin/sh -c 'echo one'; /bin/sh -c 'echo two'; sh -c 'echo three'; "
-             "cp -s /usr/bin/cp dup; ./dup /t/exec_good tool; ./tool; echo status $?",
+    gate(&w,
+         "cp -s /usr/bin/sh mine; /usr/bin/sh -c 'echo one'; /bin/sh -c 'echo two'; sh -c 'echo "
+         "three'; "
+         "cp -s /usr/bin/cp dup; ./dup /t/exec_good tool; ./tool; echo status $?",
          "allow exec sh");
     AUTO_JSON json_t *asked = world_record(&w, "asked");
     assert_string_equal(jx_str(args_of(asked), "program", ""), "/w/tool");

@@ -156,8 +156,8 @@ static void try_link(struct counts *c)
     wait_for(c, pid);
 }
 
-/* The file behind one name changes: two files that another process exchanges. The one is a copy of the
- * allowed program, the other a script whose interpreter is the refused one. */
+/* The file behind one name changes: two files that another process exchanges. The one is a copy of
+ * the allowed program, the other a script whose interpreter is the refused one. */
 static void exchange(void)
 {
     while (!is_over)
@@ -362,11 +362,11 @@ static const struct mode {
     const char *name;
     void (*once)(struct counts *c);
 } modes[] = {
-    {"thread", try_thread},   {"vfork", try_vfork},           {"peer", try_vfork},
-    {"link", try_link},       {"nonleader", try_nonleader},   {"crowd", try_crowd},
-    {"missing", try_missing}, {"undumpable", try_undumpable}, {"evil", try_evil},
-    {"fds", try_fds},         {"loader", try_loader},         {"memory", try_memory},
-    {"big", try_big},         {"bytes", try_bytes},           {"debugger", try_debugger},
+    {"thread", try_thread},     {"vfork", try_vfork},           {"peer", try_vfork},
+    {"link", try_link},         {"nonleader", try_nonleader},   {"crowd", try_crowd},
+    {"missing", try_missing},   {"undumpable", try_undumpable}, {"evil", try_evil},
+    {"fds", try_fds},           {"loader", try_loader},         {"memory", try_memory},
+    {"big", try_big},           {"bytes", try_bytes},           {"debugger", try_debugger},
     {"stubborn", try_stubborn}, {"rename", try_file},
 };
 

@@ -21,8 +21,9 @@
 
 enum { WAIT_MS = 20 * 1000 };
 
-/* Beats for ever beside what asks, which comes only when the pipe is open: else its end would not be told. */
-#define BEATING                                                       \
+/* Beats for ever beside what asks, which comes only when the pipe is open: else its end would not
+ * be told. */
+#define BEATING                                                         \
     "(exec 9>/w/beat; : >/w/begun; while echo beat >&9; do :; done) & " \
     "until [ -e /w/begun ]; do :; done; "
 #define CALL "keep_caller call Write '{\"file_path\":\"/w/f\",\"content\":\"x\"}'; "
@@ -35,8 +36,8 @@ static int start(struct world *w, const char *script, bool freezes)
     w->spec.exec_notify = true;
     jx_set_bool(w->config, "freeze", freezes);
     jx_set_str(jx_obj(w->config, "policy"), "ladder", "confirm");
-    jx_set(w->config, "exec", json_pack("{s:s s:b s:i}", "policy", "watch", "required", 1,
-                                        "deadline_ms", 1500));
+    jx_set(w->config, "exec",
+           json_pack("{s:s s:b s:i}", "policy", "watch", "required", 1, "deadline_ms", 1500));
     json_array_append_new(jx_arr(jx_obj(w->config, "policy"), "rules"),
                           json_pack("{s:i s:s}", "id", 7, "text", "ask exec exec_good"));
     int beat = world_fifo_from_box(w, "beat");

@@ -1,5 +1,6 @@
 /*
- * Hooks that end as they should not, of an agent that then runs the call: it is killed first. Without the guard it runs it.
+ * Hooks that end as they should not, of an agent that then runs the call: it is killed first.
+ * Without the guard it runs it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,10 +15,12 @@
 #define CLIENT "$H --agent plain --socket /run/headgate/gate.sock </w/call"
 #define SHELL(before) "sh -c \"" before CLIENT " || exit 2\""
 
-/* Like the agent in question it takes 2 for a denial and all else for none, and writes the file itself. Its own words are no
- * hook's. */
-#define AGENT(hook, then)                                                                              \
-    "H=/b/headgate-hook; echo '{\"tool\":\"Write\",\"args\":{\"file_path\":\"/w/f\"},\"cwd\":\"/w\"}' >/w/call; " hook " & shell=$!; "  \
+/* Like the agent in question it takes 2 for a denial and all else for none, and writes the file
+ * itself. Its own words are no hook's. */
+#define AGENT(hook, then)                                                                     \
+    "H=/b/headgate-hook; echo "                                                               \
+    "'{\"tool\":\"Write\",\"args\":{\"file_path\":\"/w/f\"},\"cwd\":\"/w\"}' >/w/call; " hook \
+    " & shell=$!; "                                                                           \
     "read go </w/go; " then "; wait $shell; s=$?; [ $s = 2 ] || : >/w/ran; echo ended $s"
 
 enum { KILLS = 8 };

@@ -114,17 +114,28 @@ static void addresses_have_their_class(void **state)
         const char *text;
         enum host_class class;
     } rows[] = {
-        {"1.1.1.1", HOST_PUBLIC},          {"127.8.9.1", HOST_LOOPBACK},
-        {"10.0.0.1", HOST_PRIVATE},        {"172.31.0.1", HOST_PRIVATE},
-        {"172.32.0.1", HOST_PUBLIC},       {"192.168.1.1", HOST_PRIVATE},
-        {"100.64.0.1", HOST_PRIVATE},      {"169.254.1.1", HOST_LINK_LOCAL},
-        {"169.254.169.254", HOST_METADATA}, {"224.0.0.1", HOST_MULTICAST},
-        {"0.0.0.0", HOST_RESERVED},        {"255.255.255.255", HOST_RESERVED},
-        {"::1", HOST_LOOPBACK},            {"::", HOST_RESERVED},
-        {"fe80::1", HOST_LINK_LOCAL},      {"fd00::1", HOST_PRIVATE},
-        {"ff02::1", HOST_MULTICAST},       {"2606:4700::1111", HOST_PUBLIC},
-        {"64:ff9b::7f00:1", HOST_LOOPBACK}, {"2002:7f00:1::", HOST_RESERVED},
-        {"::ffff:10.0.0.1", HOST_PRIVATE}, {"fd00:ec2::254", HOST_METADATA},
+        {"1.1.1.1", HOST_PUBLIC},
+        {"127.8.9.1", HOST_LOOPBACK},
+        {"10.0.0.1", HOST_PRIVATE},
+        {"172.31.0.1", HOST_PRIVATE},
+        {"172.32.0.1", HOST_PUBLIC},
+        {"192.168.1.1", HOST_PRIVATE},
+        {"100.64.0.1", HOST_PRIVATE},
+        {"169.254.1.1", HOST_LINK_LOCAL},
+        {"169.254.169.254", HOST_METADATA},
+        {"224.0.0.1", HOST_MULTICAST},
+        {"0.0.0.0", HOST_RESERVED},
+        {"255.255.255.255", HOST_RESERVED},
+        {"::1", HOST_LOOPBACK},
+        {"::", HOST_RESERVED},
+        {"fe80::1", HOST_LINK_LOCAL},
+        {"fd00::1", HOST_PRIVATE},
+        {"ff02::1", HOST_MULTICAST},
+        {"2606:4700::1111", HOST_PUBLIC},
+        {"64:ff9b::7f00:1", HOST_LOOPBACK},
+        {"2002:7f00:1::", HOST_RESERVED},
+        {"::ffff:10.0.0.1", HOST_PRIVATE},
+        {"fd00:ec2::254", HOST_METADATA},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -132,8 +143,7 @@ static void addresses_have_their_class(void **state)
         struct err err = ERR_INIT;
         assert_true(host_parse(&host, rows[i].text, strlen(rows[i].text), &err));
         if (host_address_class(&host.address) != rows[i].class)
-            fail_msg("%s is %s", rows[i].text,
-                     host_class_name(host_address_class(&host.address)));
+            fail_msg("%s is %s", rows[i].text, host_class_name(host_address_class(&host.address)));
     }
 }
 
@@ -162,7 +172,9 @@ static void heads_are_read_strictly(void **state)
         {POST "Content-Length: 1, 1\r\n\r\n", HTTP_BAD},
         {POST "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", HTTP_BAD},
         {POST "Transfer-Encoding: gzip, chunked\r\n\r\n", HTTP_BAD},
-        {POST "Transfer-Encoding: \x0b""chunked\r\n\r\n", HTTP_BAD},
+        {POST "Transfer-Encoding: \x0b"
+              "chunked\r\n\r\n",
+         HTTP_BAD},
         {POST "Transfer-Encoding: chunked\r\n\r\n", HTTP_DONE},
         {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", HTTP_BAD},
         {"GET  / HTTP/1.1\r\n\r\n", HTTP_BAD},
@@ -245,13 +257,19 @@ static void socks_requests_are_read(void **state)
         const char *host;
     } rows[] = {
         {"\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50", 10, SOCKS_DONE, "127.0.0.1"},
-        {"\x05\x01\x00\x03\x01" "a\x01\xbb", 8, SOCKS_DONE, "a"},
-        {"\x05\x01\x00\x03\x0b" "ok.com\0.evl\x01\xbb", 18, SOCKS_BAD, NULL},
+        {"\x05\x01\x00\x03\x01"
+         "a\x01\xbb",
+         8, SOCKS_DONE, "a"},
+        {"\x05\x01\x00\x03\x0b"
+         "ok.com\0.evl\x01\xbb",
+         18, SOCKS_BAD, NULL},
         {"\x05\x01\x00\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\x50", 22, SOCKS_DONE, "::1"},
         {"\x05\x02\x00\x01\x7f\x00\x00\x01\x00\x50", 10, SOCKS_BAD, NULL},
         {"\x05\x01\x00\x09\x7f\x00\x00\x01\x00\x50", 10, SOCKS_BAD, NULL},
         {"\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x00", 10, SOCKS_BAD, NULL},
-        {"\x05\x01\x00\x03\xff" "a", 6, SOCKS_MORE, NULL},
+        {"\x05\x01\x00\x03\xff"
+         "a",
+         6, SOCKS_MORE, NULL},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -330,10 +348,10 @@ static void add_hello_message(struct buf *out, const char *name)
 {
     size_t n = strlen(name), extension = n ? n + 9 : 0, body = 2 + 32 + 1 + 4 + 2 + 2 + extension;
     const unsigned char head[] = {1, 0, (unsigned char)(body >> 8), (unsigned char)body, 3, 3};
-    const unsigned char rest[] = {0, 0, 2, 0x13, 1, 1, 0, (unsigned char)(extension >> 8),
-                                  (unsigned char)extension};
-    const unsigned char names[] = {0, 0, 0, (unsigned char)(n + 5), 0, (unsigned char)(n + 3), 0,
-                                   0, (unsigned char)n};
+    const unsigned char rest[] = {
+        0, 0, 2, 0x13, 1, 1, 0, (unsigned char)(extension >> 8), (unsigned char)extension};
+    const unsigned char names[] = {
+        0, 0, 0, (unsigned char)(n + 5), 0, (unsigned char)(n + 3), 0, 0, (unsigned char)n};
     buf_add(out, head, sizeof head);
     for (int i = 0; i < 32; i++)
         buf_addch(out, 'r');
@@ -409,9 +427,10 @@ static void behind_a_retry_only_a_hello_may_come(void **state)
 
 static void a_server_that_wants_another_hello_is_known(void **state)
 {
-    static const char retry[] = "\2\0\0\x40\3\3\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65"
-                                "\xb8\x91\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c"
-                                "more of it";
+    static const char retry[] =
+        "\2\0\0\x40\3\3\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65"
+        "\xb8\x91\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c"
+        "more of it";
     AUTO_BUF struct buf wants = BUF_INIT, plain = BUF_INIT, tiny = BUF_INIT;
     (void)state;
     add_record(&wants, 22, retry, sizeof retry - 1);

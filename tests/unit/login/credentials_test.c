@@ -23,17 +23,19 @@ static json_t *parse(const char *text)
     return j;
 }
 
-static const char claude_file[] =
-    "{\"first\":1,\"claudeAiOauth\":{\"accessToken\":\"at-old\",\"refreshToken\":\"rt-old\",\"expiresAt\":1700000000000,"
-    "\"scopes\":[\"user:inference\",\"user:profile\"],\"subscriptionType\":\"max\",\"odd\":{\"a\":[1,null]}},"
-    "\"mcpOAuth\":{\"x\":\"kept\"}}";
+static const char claude_file[] = "{\"first\":1,\"claudeAiOauth\":{\"accessToken\":\"at-old\","
+                                  "\"refreshToken\":\"rt-old\",\"expiresAt\":1700000000000,"
+                                  "\"scopes\":[\"user:inference\",\"user:profile\"],"
+                                  "\"subscriptionType\":\"max\",\"odd\":{\"a\":[1,null]}},"
+                                  "\"mcpOAuth\":{\"x\":\"kept\"}}";
 
 /* {"exp":1800003600} */
 #define JWT_NEW "e30.eyJleHAiOjE4MDAwMDM2MDB9.sig"
 
-static const char codex_file[] =
-    "{\"auth_mode\":\"chatgpt\",\"OPENAI_API_KEY\":null,\"tokens\":{\"id_token\":\"id-old\",\"access_token\":\"at-old\","
-    "\"refresh_token\":\"rt-old\",\"account_id\":\"acc-1\"},\"last_refresh\":\"2026-11-20T10:00:00Z\",\"odd\":[true]}";
+static const char codex_file[] = "{\"auth_mode\":\"chatgpt\",\"OPENAI_API_KEY\":null,\"tokens\":{"
+                                 "\"id_token\":\"id-old\",\"access_token\":\"at-old\","
+                                 "\"refresh_token\":\"rt-old\",\"account_id\":\"acc-1\"},\"last_"
+                                 "refresh\":\"2026-11-20T10:00:00Z\",\"odd\":[true]}";
 
 static void both_forms_are_read(void **state)
 {
@@ -61,10 +63,12 @@ static void the_request_is_that_of_the_program(void **state)
         const char *agent, *file, *body;
     } cases[] = {
         {"claude", claude_file,
-         "{\"grant_type\":\"refresh_token\",\"refresh_token\":\"rt-old\",\"client_id\":\"9d1c250a-e61b-44d9-88ed-5944d1962f5e\","
+         "{\"grant_type\":\"refresh_token\",\"refresh_token\":\"rt-old\",\"client_id\":\"9d1c250a-"
+         "e61b-44d9-88ed-5944d1962f5e\","
          "\"scope\":\"user:inference user:profile\"}"},
         {"codex", codex_file,
-         "{\"grant_type\":\"refresh_token\",\"refresh_token\":\"rt-old\",\"client_id\":\"app_EMoamEEZ73f0CkXaXp7hrann\"}"},
+         "{\"grant_type\":\"refresh_token\",\"refresh_token\":\"rt-old\",\"client_id\":\"app_"
+         "EMoamEEZ73f0CkXaXp7hrann\"}"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err = ERR_INIT;
@@ -84,19 +88,26 @@ static void what_is_not_known_is_kept(void **state)
         const char *agent, *file, *answer, *after;
     } cases[] = {
         {"claude", claude_file,
-         "{\"access_token\":\"at-new\",\"refresh_token\":\"rt-new\",\"expires_in\":3600,\"scope\":\"user:inference\","
+         "{\"access_token\":\"at-new\",\"refresh_token\":\"rt-new\",\"expires_in\":3600,\"scope\":"
+         "\"user:inference\","
          "\"refresh_token_expires_in\":60,\"account\":{\"uuid\":\"u\"}}",
-         "{\"first\":1,\"claudeAiOauth\":{\"accessToken\":\"at-new\",\"refreshToken\":\"rt-new\",\"expiresAt\":1800003600000,"
+         "{\"first\":1,\"claudeAiOauth\":{\"accessToken\":\"at-new\",\"refreshToken\":\"rt-new\","
+         "\"expiresAt\":1800003600000,"
          "\"scopes\":[\"user:inference\"],\"subscriptionType\":\"max\",\"odd\":{\"a\":[1,null]},"
          "\"refreshTokenExpiresAt\":1800000060000},\"mcpOAuth\":{\"x\":\"kept\"}}"},
         /* An issuer that does not rotate leaves the refresh token as it is. */
         {"claude", claude_file, "{\"access_token\":\"at-new\",\"expires_in\":3600}",
-         "{\"first\":1,\"claudeAiOauth\":{\"accessToken\":\"at-new\",\"refreshToken\":\"rt-old\",\"expiresAt\":1800003600000,"
-         "\"scopes\":[\"user:inference\",\"user:profile\"],\"subscriptionType\":\"max\",\"odd\":{\"a\":[1,null]}},"
+         "{\"first\":1,\"claudeAiOauth\":{\"accessToken\":\"at-new\",\"refreshToken\":\"rt-old\","
+         "\"expiresAt\":1800003600000,"
+         "\"scopes\":[\"user:inference\",\"user:profile\"],\"subscriptionType\":\"max\",\"odd\":{"
+         "\"a\":[1,null]}},"
          "\"mcpOAuth\":{\"x\":\"kept\"}}"},
-        {"codex", codex_file, "{\"access_token\":\"" JWT_NEW "\",\"refresh_token\":\"rt-new\",\"id_token\":\"id-new\"}",
-         "{\n  \"auth_mode\": \"chatgpt\",\n  \"OPENAI_API_KEY\": null,\n  \"tokens\": {\n    \"id_token\": \"id-new\",\n"
-         "    \"access_token\": \"" JWT_NEW "\",\n    \"refresh_token\": \"rt-new\",\n    \"account_id\": \"acc-1\"\n  },\n"
+        {"codex", codex_file,
+         "{\"access_token\":\"" JWT_NEW "\",\"refresh_token\":\"rt-new\",\"id_token\":\"id-new\"}",
+         "{\n  \"auth_mode\": \"chatgpt\",\n  \"OPENAI_API_KEY\": null,\n  \"tokens\": {\n    "
+         "\"id_token\": \"id-new\",\n"
+         "    \"access_token\": \"" JWT_NEW
+         "\",\n    \"refresh_token\": \"rt-new\",\n    \"account_id\": \"acc-1\"\n  },\n"
          "  \"last_refresh\": \"2027-01-15T08:00:00Z\",\n  \"odd\": [\n    true\n  ]\n}"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -119,9 +130,14 @@ static void a_bad_answer_changes_nothing(void **state)
 {
     (void)state;
     static const char *const answers[] = {
-        "{}", "[]", "null", "{\"access_token\":\"\"}", "{\"access_token\":7,\"refresh_token\":\"rt-new\"}",
+        "{}",
+        "[]",
+        "null",
+        "{\"access_token\":\"\"}",
+        "{\"access_token\":7,\"refresh_token\":\"rt-new\"}",
         "{\"access_token\":\"at\\r\\nX: y\",\"refresh_token\":\"rt-new\"}",
-        "{\"access_token\":\"at-new\",\"refresh_token\":\"two words\"}", "{\"access_token\":\"at\\u0000new\"}",
+        "{\"access_token\":\"at-new\",\"refresh_token\":\"two words\"}",
+        "{\"access_token\":\"at\\u0000new\"}",
     };
     AUTO_JSON json_t *file = parse(claude_file);
     AUTO_JSON json_t *before = parse(claude_file);
@@ -130,7 +146,8 @@ static void a_bad_answer_changes_nothing(void **state)
         AUTO_JSON json_t *answer = parse(answers[i]);
         AUTO_CREDENTIALS struct credentials old = CREDENTIALS_INIT, renewed = CREDENTIALS_INIT;
         assert_true(credentials_read(&old, login_form("claude"), file, &err));
-        assert_false(credentials_renew(&renewed, file, login_form("claude"), &old, answer, NOW_MS, &err));
+        assert_false(
+            credentials_renew(&renewed, file, login_form("claude"), &old, answer, NOW_MS, &err));
         assert_true(json_equal(file, before));
         assert_null(strstr(err.text, "rt-"));
     }
@@ -184,7 +201,8 @@ static void the_issuers_words_are_known(void **state)
         struct err err = ERR_INIT;
         if (!jx_parse(&answer, cases[i].answer, strlen(cases[i].answer), &err))
             answer = NULL;
-        if (credentials_is_spent(login_form(cases[i].agent), cases[i].status, answer) != cases[i].is_spent)
+        if (credentials_is_spent(login_form(cases[i].agent), cases[i].status, answer) !=
+            cases[i].is_spent)
             fail_msg("case %zu", i);
     }
 }
@@ -198,9 +216,12 @@ static void answers_are_read_in_each_framing(void **state)
         "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"a\":1}",
     };
     static const char *const cut[] = {
-        "", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{\"a\":1}",
+        "",
+        "HTTP/1.1 200",
+        "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{\"a\":1}",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{\"a\r\n4\r\n\":1}\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "ICY 200 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "ICY 200 OK\r\n\r\n",
     };
     int status;
     for (size_t i = 0; i < ARRAY_LEN(whole); i++) {
@@ -227,7 +248,8 @@ static void the_file_is_where_the_program_looks(void **state)
 {
     (void)state;
     AUTO_FREE char *plain = login_default_file(login_form("claude"), "/home/ana", variable, NULL);
-    AUTO_FREE char *moved = login_default_file(login_form("claude"), "/home/ana", variable, "/else");
+    AUTO_FREE char *moved =
+        login_default_file(login_form("claude"), "/home/ana", variable, "/else");
     AUTO_FREE char *codex = login_default_file(login_form("codex"), "/home/ana", variable, "/else");
     assert_string_equal(plain, "/home/ana/.claude/.credentials.json");
     assert_string_equal(moved, "/else/.credentials.json");

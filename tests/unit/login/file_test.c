@@ -149,7 +149,8 @@ static void another_accounts_file_is_refused(void **state)
 static void what_is_no_json_is_told_without_its_text(void **state)
 {
     const struct scene *s = *state;
-    static const char *const texts[] = {"", "{\"refreshToken\":\"rt-secret\"", "rt-secret", "{\"a\":\"rt-secret\xff\"}"};
+    static const char *const texts[] = {"", "{\"refreshToken\":\"rt-secret\"", "rt-secret",
+                                        "{\"a\":\"rt-secret\xff\"}"};
     AUTO_CREDFILE struct credfile f = CREDFILE_INIT;
     open_file(&f, s);
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
@@ -234,10 +235,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_file_is_replaced_as_a_whole, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_begun_and_not_done_leaves_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_begun_and_not_done_leaves_nothing, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(links_and_what_others_see_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_accounts_file_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_no_json_is_told_without_its_text, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_no_json_is_told_without_its_text, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(claudes_lock_is_its_folders, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_lock_that_was_taken_away_is_noticed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(codexs_lock_is_on_its_files, set_up, tear_down),

@@ -67,8 +67,9 @@ static bool is_asked_more(const struct scene *s)
 
 static void answer(struct scene *s, const char *token, int64_t lives_ms)
 {
-    AUTO_JSON json_t *j = json_pack("{s:s, s:I, s:s}", "token", token, "expires_ms",
-                                    (json_int_t)(lives_ms ? clock_unix_ms() + lives_ms : 0), "account", "acc");
+    AUTO_JSON json_t *j =
+        json_pack("{s:s, s:I, s:s}", "token", token, "expires_ms",
+                  (json_int_t)(lives_ms ? clock_unix_ms() + lives_ms : 0), "account", "acc");
     tokens_answer(&s->tokens, j);
 }
 
@@ -136,7 +137,8 @@ static void a_refused_token_is_named_by_its_digest(void **state)
     expect(&a, "at-2");
 }
 
-/* The question that was under way was about another one's token, and its answer is the one that was refused here. */
+/* The question that was under way was about another one's token, and its answer is the one that was
+ * refused here. */
 static void an_answer_that_was_refused_is_asked_about_again(void **state)
 {
     struct scene *s = *state;
@@ -208,8 +210,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(many_ask_and_one_question_is_asked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_refused_token_is_named_by_its_digest, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_answer_that_was_refused_is_asked_about_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(one_that_was_passed_on_as_refused_is_not_used_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_answer_that_was_refused_is_asked_about_again, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(one_that_was_passed_on_as_refused_is_not_used_again, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(one_near_its_end_is_asked_about, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_failure_is_told_and_not_kept, set_up, tear_down),
     };

@@ -18,13 +18,13 @@ static json_t *parse(const char *text)
     return value;
 }
 
-static const char good[] =
-    "{\"host\":\"api.example.com\",\"port\":443,\"keys\":["
-    "{\"placeholder\":\"PLACE-A\",\"header\":\"x-api-key\"},"
-    "{\"placeholder\":\"PLACE-B\",\"header\":\"authorization: Bearer\"},"
-    "{\"placeholder\":\"PLACE-B\",\"header\":\"x-goog-api-key\"}]}";
+static const char good[] = "{\"host\":\"api.example.com\",\"port\":443,\"keys\":["
+                           "{\"placeholder\":\"PLACE-A\",\"header\":\"x-api-key\"},"
+                           "{\"placeholder\":\"PLACE-B\",\"header\":\"authorization: Bearer\"},"
+                           "{\"placeholder\":\"PLACE-B\",\"header\":\"x-goog-api-key\"}]}";
 /* Of which one is another model's. */
-static const char secrets[] = "{\"PLACE-A\":\"real-a\",\"PLACE-B\":\"real-b\",\"PLACE-C\":\"real-c\"}";
+static const char secrets[] =
+    "{\"PLACE-A\":\"real-a\",\"PLACE-B\":\"real-b\",\"PLACE-C\":\"real-c\"}";
 
 static void load(struct upstream *ret)
 {
@@ -67,8 +67,10 @@ static void keys_go_where_a_key_belongs(void **state)
         {"GET /m HTTP/1.1\r\nHost: a\r\nx-api-key: PLACE-B\r\n\r\n",
          "GET /m HTTP/1.1\r\nHost: api.example.com\r\nx-api-key: PLACE-B\r\n"
          "Connection: close\r\n\r\n"},
-        {"GET /m HTTP/1.1\r\nHost: a\r\nx-api-key: PLACE-A,x\r\nauthorization: Basic PLACE-B\r\n\r\n",
-         "GET /m HTTP/1.1\r\nHost: api.example.com\r\nx-api-key: PLACE-A,x\r\nauthorization: Basic PLACE-B\r\n"
+        {"GET /m HTTP/1.1\r\nHost: a\r\nx-api-key: PLACE-A,x\r\nauthorization: Basic "
+         "PLACE-B\r\n\r\n",
+         "GET /m HTTP/1.1\r\nHost: api.example.com\r\nx-api-key: PLACE-A,x\r\nauthorization: Basic "
+         "PLACE-B\r\n"
          "Connection: close\r\n\r\n"},
         /* The key of another model is not this one's. */
         {"GET /m HTTP/1.1\r\nHost: a\r\nx-api-key: PLACE-C\r\n\r\n",
@@ -148,7 +150,8 @@ static void bad_words_are_refused_without_showing_a_key(void **state)
 }
 
 static const char with_login[] =
-    "{\"host\":\"api.example.com\",\"port\":443,\"login\":\"/f\",\"paths\":[\"/v1/messages\",\"/v1/models\"],"
+    "{\"host\":\"api.example.com\",\"port\":443,\"login\":\"/f\",\"paths\":[\"/v1/messages\",\"/v1/"
+    "models\"],"
     "\"keys\":[{\"placeholder\":\"PLACE-A\",\"header\":\"authorization: Bearer\"}]}";
 
 static bool login_head(struct buf *out, const char *target, const char *account)
@@ -159,9 +162,11 @@ static bool login_head(struct buf *out, const char *target, const char *account)
     AUTO_JSON json_t *config = NULL;
     char text[] = "at-now";
     const struct token token = {.text = text, .account = (char *)(uintptr_t)account};
-    AUTO_FREE char *request = xasprintf("GET %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer PLACE-A\r\n"
-                                        "ChatGPT-Account-Id: mine\r\nExpect: 100-continue\r\n"
-                                        "Accept-Encoding: gzip\r\n\r\n", target);
+    AUTO_FREE char *request =
+        xasprintf("GET %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer PLACE-A\r\n"
+                  "ChatGPT-Account-Id: mine\r\nExpect: 100-continue\r\n"
+                  "Accept-Encoding: gzip\r\n\r\n",
+                  target);
     assert_true(jx_parse(&config, with_login, strlen(with_login), &err));
     if (!upstream_load(&u, config, NULL, &err))
         fail_msg("%s", err.text);
@@ -174,13 +179,24 @@ static bool login_head(struct buf *out, const char *target, const char *account)
 static void a_login_is_for_its_model_alone(void **state)
 {
     (void)state;
-    static const char *const let[] = {"/v1/messages", "/v1/messages?beta=true", "/v1/messages/count_tokens", "/v1/models?a=%2e.."};
-    static const char *const bad[] = {"/", "/v1", "/v1/messagesx", "/v1/oauth/token", "/api/oauth/claude_cli/create_api_key",
-                                      "/v1/messages/../oauth/token", "/v1/messages/%2e%2e/oauth/token", "//v1/messages",
-                                      "/v1/messages//x", "/v1/messages/..;/x", "/v1/messages;x", "/v1\\messages"};
+    static const char *const let[] = {"/v1/messages", "/v1/messages?beta=true",
+                                      "/v1/messages/count_tokens", "/v1/models?a=%2e.."};
+    static const char *const bad[] = {"/",
+                                      "/v1",
+                                      "/v1/messagesx",
+                                      "/v1/oauth/token",
+                                      "/api/oauth/claude_cli/create_api_key",
+                                      "/v1/messages/../oauth/token",
+                                      "/v1/messages/%2e%2e/oauth/token",
+                                      "//v1/messages",
+                                      "/v1/messages//x",
+                                      "/v1/messages/..;/x",
+                                      "/v1/messages;x",
+                                      "/v1\\messages"};
     for (size_t i = 0; i < ARRAY_LEN(let); i++) {
         AUTO_BUF struct buf out = BUF_INIT;
-        if (!login_head(&out, let[i], NULL) || !strstr(out.ptr, "authorization: Bearer at-now\r\nChatGPT-Account-Id: mine\r\n"))
+        if (!login_head(&out, let[i], NULL) ||
+            !strstr(out.ptr, "authorization: Bearer at-now\r\nChatGPT-Account-Id: mine\r\n"))
             fail_msg("%s: %s", let[i], out.ptr);
     }
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {

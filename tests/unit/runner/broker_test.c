@@ -1,4 +1,5 @@
-/* Calls that are carried out: one row for each, whatever is sent how often; taken once; lost ones stay lost. */
+/* Calls that are carried out: one row for each, whatever is sent how often; taken once; lost ones
+ * stay lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,10 +19,10 @@
             fail_msg("%s: %s", #expression, err.text); \
     } while (0)
 
-static const char push[] =
-    "{\"v\":1,\"source\":\"broker\",\"agent\":\"claude\",\"tool\":\"git push\",\"args\":{\"argv\":[\"git\",\"push\"]}}";
-static const char shell[] =
-    "{\"v\":1,\"source\":\"hook\",\"agent\":\"claude\",\"tool\":\"Bash\",\"args\":{\"command\":\"git push\"}}";
+static const char push[] = "{\"v\":1,\"source\":\"broker\",\"agent\":\"claude\",\"tool\":\"git "
+                           "push\",\"args\":{\"argv\":[\"git\",\"push\"]}}";
+static const char shell[] = "{\"v\":1,\"source\":\"hook\",\"agent\":\"claude\",\"tool\":\"Bash\","
+                            "\"args\":{\"command\":\"git push\"}}";
 
 /* Merge a record of the attempt 1.1 twice, as a keeper sends it whose server died in between. */
 static bool merge_twice(struct fixture *f, const char *text)
@@ -43,9 +44,10 @@ static bool merge_twice(struct fixture *f, const char *text)
 
 static bool decided(struct fixture *f, int seq, const char *request, const char *verdict)
 {
-    AUTO_FREE char *text = xasprintf("{\"seq\":%d,\"at_ms\":5,\"r\":\"decided\",\"call\":%d,\"request\":%s,"
-                                     "\"verdict\":\"%s\",\"why\":\"rule\"}",
-                                     seq, seq, request, verdict);
+    AUTO_FREE char *text =
+        xasprintf("{\"seq\":%d,\"at_ms\":5,\"r\":\"decided\",\"call\":%d,\"request\":%s,"
+                  "\"verdict\":\"%s\",\"why\":\"rule\"}",
+                  seq, seq, request, verdict);
     return merge_twice(f, text);
 }
 
@@ -82,10 +84,12 @@ static void an_approved_one_is_due_when_it_is_consumed(void **state)
     struct ledger_call call;
     enum ledger_outcome outcome;
     set_up(f);
-    AUTO_FREE char *asked =
-        xasprintf("{\"seq\":1,\"at_ms\":5,\"r\":\"asked\",\"call\":1,\"request\":%s,\"deadline_ms\":9}", push);
+    AUTO_FREE char *asked = xasprintf(
+        "{\"seq\":1,\"at_ms\":5,\"r\":\"asked\",\"call\":1,\"request\":%s,\"deadline_ms\":9}",
+        push);
     assert_false(merge_twice(f, asked));
-    assert_ok(ledger_decide(&outcome, &call, f->db, 1, NULL, true, "", "me", "person", false, 6, &err));
+    assert_ok(
+        ledger_decide(&outcome, &call, f->db, 1, NULL, true, "", "me", "person", false, 6, &err));
     ledger_call_release(&call);
     assert_int_equal(begin(f), 0);
     assert_true(merge_twice(f, "{\"seq\":2,\"at_ms\":7,\"r\":\"consumed\",\"call\":1}"));

@@ -132,7 +132,8 @@ static void begin(struct world *w, struct keeper *k)
     assert_int_equal(keeper_greet(k, "running", "[]"), 0);
 }
 
-/* The scripted keeper has no worktree, so nothing can be brought home, which fails an attempt that ended well. */
+/* The scripted keeper has no worktree, so nothing can be brought home, which fails an attempt that
+ * ended well. */
 static void assert_ended_without_harvest(const json_t *attempt)
 {
     assert_string_equal(jx_str(attempt, "outcome", ""), "failed");
@@ -320,9 +321,8 @@ static void a_rule_is_answered_when_the_keeper_has_it(void **state)
     begin(w, &k);
     json_decref(keeper_await(&k, "policy"));
     world_connect(w, &c);
-    AUTO_JSON json_t *ask =
-        json_pack("{s:i, s:s, s:[s]}", "id", 5, "op", "rule.add", "texts",
-                  "allow tool Read in run 1");
+    AUTO_JSON json_t *ask = json_pack("{s:i, s:s, s:[s]}", "id", 5, "op", "rule.add", "texts",
+                                      "allow tool Read in run 1");
     assert_ok(sync_send(&c, ask, &err));
     AUTO_JSON json_t *policy = keeper_await(&k, "policy");
     assert_int_equal(jx_int(policy, "epoch", 0), 1);

@@ -151,10 +151,13 @@ static void the_rung_is_only_lowered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        in_folder(no_file_asks_for_nothing),       in_folder(the_digest_is_of_the_bytes),
-        in_folder(what_would_loosen_is_not_taken), in_folder(includes_and_unknown_keys_are_errors),
+        in_folder(no_file_asks_for_nothing),
+        in_folder(the_digest_is_of_the_bytes),
+        in_folder(what_would_loosen_is_not_taken),
+        in_folder(includes_and_unknown_keys_are_errors),
         in_folder(rules_only_tighten),
-        in_folder(a_symlink_is_not_followed),      cmocka_unit_test(the_rung_is_only_lowered),
+        in_folder(a_symlink_is_not_followed),
+        cmocka_unit_test(the_rung_is_only_lowered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

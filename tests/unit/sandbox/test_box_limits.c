@@ -157,12 +157,10 @@ static void open_files_are_limited(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(processes_are_limited),
-                                       cmocka_unit_test(how_limits_are_kept_is_told),
-                                       cmocka_unit_test(memory_is_limited),
-                                       cmocka_unit_test(inotify_is_left_for_the_person),
-                                       cmocka_unit_test(no_group_is_left_behind),
-                                       cmocka_unit_test(temporary_files_are_limited),
-                                       cmocka_unit_test(open_files_are_limited)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(processes_are_limited),   cmocka_unit_test(how_limits_are_kept_is_told),
+        cmocka_unit_test(memory_is_limited),       cmocka_unit_test(inotify_is_left_for_the_person),
+        cmocka_unit_test(no_group_is_left_behind), cmocka_unit_test(temporary_files_are_limited),
+        cmocka_unit_test(open_files_are_limited)};
     return boxtest_main("limits", tests, ARRAY_LEN(tests));
 }

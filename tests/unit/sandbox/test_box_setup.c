@@ -88,7 +88,8 @@ static void a_teardown_is_last_and_the_status_is_the_agents(void **state)
         const char *agent, *teardown, *out;
         int status;
     } cases[] = {
-        {"echo a; echo made >/tmp/made; exit 7", "cat /tmp/made; echo \"[$TOKEN]\"", "a\nmade\n[]", 7},
+        {"echo a; echo made >/tmp/made; exit 7", "cat /tmp/made; echo \"[$TOKEN]\"", "a\nmade\n[]",
+         7},
         {"echo a; kill -9 $$", "echo down", "a\ndown", 137},
         {"echo a", "echo down; exit 3", "a\ndown", 0},
         {"echo a; sleep 1000 & exit 0", "pgrep -c sleep", "a\n1", 0},
@@ -190,13 +191,14 @@ static void no_program_joins_the_setup(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_secret_reaches_the_setup_alone),
-                                       cmocka_unit_test(what_is_no_secret_stays),
-                                       cmocka_unit_test(a_setup_that_fails_is_the_end),
-                                       cmocka_unit_test(a_teardown_is_last_and_the_status_is_the_agents),
-                                       cmocka_unit_test(nothing_is_torn_down_that_was_not_set_up),
-                                       cmocka_unit_test(a_setup_program_that_is_absent),
-                                       cmocka_unit_test(set_up_and_agent_share_the_terminal),
-                                       cmocka_unit_test(no_program_joins_the_setup)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_secret_reaches_the_setup_alone),
+        cmocka_unit_test(what_is_no_secret_stays),
+        cmocka_unit_test(a_setup_that_fails_is_the_end),
+        cmocka_unit_test(a_teardown_is_last_and_the_status_is_the_agents),
+        cmocka_unit_test(nothing_is_torn_down_that_was_not_set_up),
+        cmocka_unit_test(a_setup_program_that_is_absent),
+        cmocka_unit_test(set_up_and_agent_share_the_terminal),
+        cmocka_unit_test(no_program_joins_the_setup)};
     return boxtest_main("box set-up", tests, ARRAY_LEN(tests));
 }

@@ -102,27 +102,24 @@ static void frozen_paths_stay(void **state)
     static const struct {
         const char *attempt, *frozen, *control;
     } attempts[] = {
-        {"echo evil >a/b/file", "2", "0"},
-        {"touch a/b/new", "0", "0"},
-        {"rm a/b/file", "1", "0"},
-        {"echo x >new && mv -f new a/b/file", "1", "0"},
-        {"mv a/b a/c", "1", "0"},
-        {"mv a c", "1", "0"},
-        {"touch whole/new", "1", "0"},
-        {"ln -s whole/x whole/y", "1", "0"},
-        {"chmod 777 whole/x", "1", "0"},
-        {"touch absent", "0", "0"},
+        {"echo evil >a/b/file", "2", "0"}, {"touch a/b/new", "0", "0"},
+        {"rm a/b/file", "1", "0"},         {"echo x >new && mv -f new a/b/file", "1", "0"},
+        {"mv a/b a/c", "1", "0"},          {"mv a c", "1", "0"},
+        {"touch whole/new", "1", "0"},     {"ln -s whole/x whole/y", "1", "0"},
+        {"chmod 777 whole/x", "1", "0"},   {"touch absent", "0", "0"},
     };
     AUTO_BOX_SPEC struct box_spec spec;
     AUTO_FREE char *work = boxtest_folder(boxtest()->work, "frozen");
-    AUTO_FREE char *make = xasprintf("cd %s && rm -rf a c new whole absent && mkdir -p a/b whole && "
-                                     "echo text >a/b/file && echo text >whole/x", work);
+    AUTO_FREE char *make =
+        xasprintf("cd %s && rm -rf a c new whole absent && mkdir -p a/b whole && "
+                  "echo text >a/b/file && echo text >whole/x",
+                  work);
     boxtest_spec(&spec);
     box_spec_bind(&spec, work, work, BOX_BIND_WRITE);
     spec.without = 1U << LAYER_LANDLOCK; /* the mounts alone hold */
     for (size_t i = 0; i < ARRAY_LEN(attempts); i++) {
-        AUTO_FREE char *script = xasprintf(
-            "cd %s && { %s; } 2>/dev/null; echo $? $(cat a/b/file)", work, attempts[i].attempt);
+        AUTO_FREE char *script = xasprintf("cd %s && { %s; } 2>/dev/null; echo $? $(cat a/b/file)",
+                                           work, attempts[i].attempt);
         AUTO_FREE char *ready = boxtest_sh(NULL, &spec, make);
         strv_pushf(&spec.frozen, "%s/a/b/file", work);
         strv_pushf(&spec.frozen, "%s/whole", work);
@@ -268,7 +265,8 @@ static void an_overlay_keeps_its_base(void **state)
     AUTO_FREE char *base = fs_join(l.lower, "file");
     AUTO_FREE char *changed = fs_join(l.upper, "file");
     boxtest_spec(&spec);
-    spec.overlay = (struct box_overlay){l.lower, l.upper, l.work, xstrdup("/home/person/tree"), NULL};
+    spec.overlay =
+        (struct box_overlay){l.lower, l.upper, l.work, xstrdup("/home/person/tree"), NULL};
     AUTO_FREE char *seen = boxtest_sh(
         NULL, &spec,
         "cd /home/person/tree && cat file && echo new > file && ls -A / | grep -c '^[.]'; true");
@@ -305,8 +303,8 @@ static void an_unwritable_upper_is_an_error(void **state)
     AUTO_FREE char *upper = l.upper;
     AUTO_FREE char *work = l.work;
     boxtest_spec(&spec);
-    spec.overlay =
-        (struct box_overlay){l.lower, xstrdup("/usr/lib"), xstrdup("/usr/share"), xstrdup("/tree"), NULL};
+    spec.overlay = (struct box_overlay){l.lower, xstrdup("/usr/lib"), xstrdup("/usr/share"),
+                                        xstrdup("/tree"), NULL};
     boxtest_expect_failure(&err, &spec);
     assert_non_null(strstr(err.text, "overlay of the worktree is read-only"));
 }

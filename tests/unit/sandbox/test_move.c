@@ -1,6 +1,7 @@
 /*
- * Renames of a folder of an overlay's base: what fails is undone, wherever it fails, and what is killed
- * leaves one of the two folders whole. In namespaces of the test's own, on file systems in memory.
+ * Renames of a folder of an overlay's base: what fails is undone, wherever it fails, and what is
+ * killed leaves one of the two folders whole. In namespaces of the test's own, on file systems in
+ * memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -84,13 +85,15 @@ static void pass_a_tick(void)
     while (now.tv_sec == before.tv_sec && now.tv_nsec == before.tv_nsec);
 }
 
-/* An overlay at `at`; its base in a file system of its own, and for its changes one of these limits. */
+/* An overlay at `at`; its base in a file system of its own, and for its changes one of these
+ * limits. */
 static void mount_world(const char *limits)
 {
     AUTO_FREE char *place = xasprintf("%s/world", top);
     must(mkdir(place, 0755) == 0 || errno == EEXIST, place);
     must(mount("tmpfs", place, "tmpfs", 0, "") == 0 && chdir(place) == 0, place);
-    must(mkdir("lower", 0755) == 0 && mkdir("changes", 0755) == 0 && mkdir("at", 0755) == 0, "world");
+    must(mkdir("lower", 0755) == 0 && mkdir("changes", 0755) == 0 && mkdir("at", 0755) == 0,
+         "world");
     fill_base();
     pass_a_tick();
     must(mount("tmpfs", "changes", "tmpfs", 0, limits) == 0, "changes");
@@ -113,7 +116,8 @@ static void limit_room(const char *what, unsigned long more)
     char options[64];
     must(statvfs("changes", &st) == 0, "changes");
     bool is_bytes = strcmp(what, "size") == 0;
-    unsigned long used = is_bytes ? (st.f_blocks - st.f_bfree) * st.f_frsize : st.f_files - st.f_ffree;
+    unsigned long used =
+        is_bytes ? (st.f_blocks - st.f_bfree) * st.f_frsize : st.f_files - st.f_ffree;
     snprintf(options, sizeof options, "%s=%lu", what, used + more);
     must(mount(NULL, "changes", NULL, MS_REMOUNT, options) == 0, options);
 }

@@ -251,11 +251,12 @@ static void what_can_go_is_found_in_the_plan(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_round_trip), cmocka_unit_test(malformed_plans_are_refused),
-        cmocka_unit_test(another_version_is_refused), cmocka_unit_test(paths_mean_one_thing),
-        cmocka_unit_test(mounts_are_found_by_their_path),
-        cmocka_unit_test(what_can_go_is_found_in_the_plan),
-        cmocka_unit_test(specs_that_cannot_be)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(steps_round_trip),
+                                       cmocka_unit_test(malformed_plans_are_refused),
+                                       cmocka_unit_test(another_version_is_refused),
+                                       cmocka_unit_test(paths_mean_one_thing),
+                                       cmocka_unit_test(mounts_are_found_by_their_path),
+                                       cmocka_unit_test(what_can_go_is_found_in_the_plan),
+                                       cmocka_unit_test(specs_that_cannot_be)};
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

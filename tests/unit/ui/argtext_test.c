@@ -36,8 +36,10 @@ static void shows_exactly(void **state)
         {"{\"a\\u001b[2J\":\"\\u202e\\u0000\"}", "\"a\\e[2J\" | \\u{202e}\\x00\n",
          "\\u{202e}\\x00"},
         {"{\"first\":\"x\",\"path\":\"/p\"}", "first | x\npath  | /p\n", "/p"},
-        {"{\"argv\":[\"git\",\"push\",\"a b\"],\"ref\":\"refs/heads/x\",\"remote\":\"o\",\"url\":\"https://h/a\"}",
-         "argv   = [\"git\",\"push\",\"a b\"]\nref    | refs/heads/x\nremote | o\nurl    | https://h/a\n",
+        {"{\"argv\":[\"git\",\"push\",\"a "
+         "b\"],\"ref\":\"refs/heads/x\",\"remote\":\"o\",\"url\":\"https://h/a\"}",
+         "argv   = [\"git\",\"push\",\"a b\"]\nref    | refs/heads/x\nremote | o\nurl    | "
+         "https://h/a\n",
          "git push 'a b' to https://h/a refs/heads/x"},
         {"[1]", " = [1]\n", "[1]"},
         {"{\"a name that is long enough\":\"x\\ny\",\"b\":1}",

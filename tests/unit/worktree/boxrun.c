@@ -53,20 +53,13 @@ static char **parse(struct options *o, char **argv)
         const char *name;
         const char **value;
     } table[] = {
-        {"--lower", &o->lower},
-        {"--lower2", &o->lower2},
-        {"--upper", &o->upper},
-        {"--work", &o->work},
-        {"--tree", &o->tree},
-        {"--gitfile", &o->gitfile},
-        {"--gitdir", &o->gitdir},
-        {"--common", &o->common},
-        {"--scratch", &o->scratch},
-        {"--cwd", &o->cwd},
-        {"--uid", &o->uid},
-        {"--gid", &o->gid},
-        {"--tree-ro", &o->tree_ro},
-        {"--gitdir-ro", &o->gitdir_ro},
+        {"--lower", &o->lower},     {"--lower2", &o->lower2},
+        {"--upper", &o->upper},     {"--work", &o->work},
+        {"--tree", &o->tree},       {"--gitfile", &o->gitfile},
+        {"--gitdir", &o->gitdir},   {"--common", &o->common},
+        {"--scratch", &o->scratch}, {"--cwd", &o->cwd},
+        {"--uid", &o->uid},         {"--gid", &o->gid},
+        {"--tree-ro", &o->tree_ro}, {"--gitdir-ro", &o->gitdir_ro},
     };
     for (argv++; *argv && strcmp(*argv, "--") != 0; argv += 2) {
         if (strcmp(argv[0], "--objects") == 0 && o->n_objects < OBJECTS_MAX)

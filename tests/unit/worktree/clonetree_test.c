@@ -21,9 +21,12 @@ static void everything_is_kept(void **state)
 {
     struct fixture *f = *state;
     free(sh(f, NULL,
-            "mkdir -p from/a/b/c from/'odd name' from/empty && echo x >from/a/b/c/x && : >from/nothing && "
-            "head -c 3000000 /dev/urandom >from/big && printf y >\"from/odd name/$(printf 'n\\nl')\" && "
-            "chmod 751 from/a && chmod 700 from/a/b && chmod 555 from/a/b/c/x && ln -s ../big from/a/link && "
+            "mkdir -p from/a/b/c from/'odd name' from/empty && echo x >from/a/b/c/x && : "
+            ">from/nothing && "
+            "head -c 3000000 /dev/urandom >from/big && printf y >\"from/odd name/$(printf "
+            "'n\\nl')\" && "
+            "chmod 751 from/a && chmod 700 from/a/b && chmod 555 from/a/b/c/x && ln -s ../big "
+            "from/a/link && "
             "ln -s /nowhere from/dangling && "
             "for i in $(seq 300); do mkdir -p from/many/$i && echo $i >from/many/$i/f; done && "
             "find from -depth -exec touch -h -d '2001-02-03 04:05:06.789' {} +"));
@@ -53,7 +56,8 @@ static void a_failure_is_told_once_with_its_path(void **state)
     AUTO_FREE char *source = fs_join(f->root, "from");
     AUTO_FREE char *target = fs_join(f->root, "to");
     free(sh(f, NULL,
-            "for i in $(seq 50); do mkdir -p from/$i/d && echo $i >from/$i/d/f; done && mkfifo from/7/d/pipe"));
+            "for i in $(seq 50); do mkdir -p from/$i/d && echo $i >from/$i/d/f; done && mkfifo "
+            "from/7/d/pipe"));
     assert_false(clonetree(source, target, &err));
     assert_has(err.text, "pipe is neither file, folder nor link");
     free(sh(f, NULL, "rm -r to from/7/d/pipe && mkdir to"));

@@ -205,11 +205,10 @@ int main(int argc, char **argv)
         TEST(force_removes_everything),
         TEST(leaves_others_alone),
     };
-    const struct CMUnitTest rest[] = { /* the same whatever the engine */
-        TEST(leaves_a_checked_out_branch),
-        TEST(survives_a_repository_that_is_gone),
-        TEST(opens_without_filters_and_hooks),
-        TEST(cleans_unused_bases),
+    const struct CMUnitTest rest[] = {
+        /* the same whatever the engine */
+        TEST(leaves_a_checked_out_branch),     TEST(survives_a_repository_that_is_gone),
+        TEST(opens_without_filters_and_hooks), TEST(cleans_unused_bases),
         TEST(trims_bases_to_a_limit),
     };
     if (!fixture_use(argc > 1 ? argv[1] : NULL))

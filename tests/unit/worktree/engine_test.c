@@ -16,10 +16,11 @@ enum { AT_ONCE = 40, SOMEBODY = 65534 };
 /* As if these engines had been tried since the machine started. */
 static void let_not_work(const struct fixture *f, const char *names)
 {
-    free(sh(f, f->bases,
-            "for e in %s; do printf '%%s no such device' \"$(cat /proc/sys/kernel/random/boot_id)\" "
-            ">$e-probe; done",
-            names));
+    free(
+        sh(f, f->bases,
+           "for e in %s; do printf '%%s no such device' \"$(cat /proc/sys/kernel/random/boot_id)\" "
+           ">$e-probe; done",
+           names));
 }
 
 static void the_first_that_works_is_taken(void **state)
@@ -157,8 +158,9 @@ static void a_changed_base_comes_from_the_other(void **state)
     struct fixture *f = *state;
     struct err err = ERR_INIT;
     AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT, b = WT_ATTEMPT_INIT;
-    in_repo(f, "mkdir -p gone/deep was && echo g >gone/deep/g && echo w >was/folder && echo f >file && "
-               "git add . && git commit -qm before");
+    in_repo(
+        f, "mkdir -p gone/deep was && echo g >gone/deep/g && echo w >was/folder && echo f >file && "
+           "git add . && git commit -qm before");
     make_attempt(f, &a, "1.1", true, f->engine);
     in_repo(f, "git rm -qr gone was file && echo now >was && mkdir file && echo i >file/inside && "
                "chmod -x run.sh && ln -snf 'a b' link && echo more >>src/one.c && git add . && "

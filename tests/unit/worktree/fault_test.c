@@ -234,7 +234,8 @@ int main(int argc, char **argv)
         TEST(a_crash_in_creation_is_recovered_from),
         TEST(removal_is_finished),
     };
-    const struct CMUnitTest rest[] = { /* the same whatever the engine */
+    const struct CMUnitTest rest[] = {
+        /* the same whatever the engine */
         TEST(harvest_is_all_or_nothing),
         TEST(a_merge_is_all_or_nothing),
     };

@@ -40,9 +40,10 @@ bool fixture_use(const char *name)
         assert_ok(wt_engine_parse(&engine_now, name, &err), &err);
     if (ground(engine_now))
         return true;
-    print_message("skipped: %s names no folder on a file system for the engine %s; tests/run.sh makes "
-                  "one when root starts it\n",
-                  grounds[engine_now].variable, name);
+    print_message(
+        "skipped: %s names no folder on a file system for the engine %s; tests/run.sh makes "
+        "one when root starts it\n",
+        grounds[engine_now].variable, name);
     return false;
 }
 
@@ -214,7 +215,8 @@ static void run_inside(struct proc_result *ret, const struct fixture *f, const s
     box_command(&argv, f, a);
     strv_push(&argv, "--");
     /* The hook that the real box has is not here, and git would note so in the index. */
-    const char *const words[] = {"env", "HOME=/nonexistent", "GIT_OPTIONAL_LOCKS=0", "sh", "-c", script};
+    const char *const words[] = {"env", "HOME=/nonexistent", "GIT_OPTIONAL_LOCKS=0", "sh", "-c",
+                                 script};
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
         strv_push(&argv, words[i]);
     run(ret, f->root, &argv);
@@ -302,8 +304,8 @@ void go_round(struct fixture *f)
     make_attempt(f, &a, "1.1", true, f->engine);
     assert_text(inside(f, &a, "git diff-files --name-only; git status --porcelain"), "");
     const char *name = wt_engine_name(f->engine);
-    free(inside(f, &a, "echo %s >w-%s && git add . && git commit -qm work && cp w-%s u-%s", name, name,
-                name, name));
+    free(inside(f, &a, "echo %s >w-%s && git add . && git commit -qm work && cp w-%s u-%s", name,
+                name, name, name));
     harvest(f, &a, true, &h);
     assert_int_equal(h.commits, 2);
     assert_ok(wt_repo_open(&repo, f->repo, &err), &err);
@@ -317,4 +319,3 @@ void go_round(struct fixture *f)
     assert_ok(wt_discard(&a, false, &err), &err);
     free(sh(f, f->repo, "git fsck --strict"));
 }
-

@@ -27,8 +27,8 @@ struct fixture {
     uid_t uid;                  /* owner of attempts; (uid_t)-1: the caller */
 };
 
-/* Let fixtures be for an engine, on a file system that it needs; NULL: overlay. False, with the reason
- * on standard output: there is none, and the test is a skip. */
+/* Let fixtures be for an engine, on a file system that it needs; NULL: overlay. False, with the
+ * reason on standard output: there is none, and the test is a skip. */
 bool fixture_use(const char *engine);
 enum { SKIPPED = 77 };
 

@@ -331,15 +331,12 @@ int main(int argc, char **argv)
         TEST(odd_names_survive),
         TEST(review_names_what_could_run),
     };
-    const struct CMUnitTest rest[] = { /* the same whatever the engine */
-        TEST(a_person_may_gc_and_the_box_too),
-        TEST(many_objects_come_as_a_pack),
-        TEST(other_refs_come_under_the_attempt),
-        TEST(rewritten_history_moves_the_branch),
-        TEST(a_moved_branch_is_left_alone),
-        TEST(a_checked_out_branch_is_left_alone),
-        TEST(refuses_a_box_that_lies),
-        cmocka_unit_test(the_pump_stops_at_its_bound),
+    const struct CMUnitTest rest[] = {
+        /* the same whatever the engine */
+        TEST(a_person_may_gc_and_the_box_too),   TEST(many_objects_come_as_a_pack),
+        TEST(other_refs_come_under_the_attempt), TEST(rewritten_history_moves_the_branch),
+        TEST(a_moved_branch_is_left_alone),      TEST(a_checked_out_branch_is_left_alone),
+        TEST(refuses_a_box_that_lies),           cmocka_unit_test(the_pump_stops_at_its_bound),
     };
     if (!fixture_use(argc > 1 ? argv[1] : NULL))
         return SKIPPED;

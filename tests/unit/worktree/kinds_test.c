@@ -163,9 +163,11 @@ static void says_what_is_not_supported(void **state)
     } cases[] = {
         {"git config core.repositoryformatversion 1 && git config extensions.noSuchThing true",
          "nosuchthing; the git of this host is older"},
-        {"git config core.repositoryformatversion 1 && git config extensions.relativeWorktrees true",
+        {"git config core.repositoryformatversion 1 && git config extensions.relativeWorktrees "
+         "true",
          "relativeworktrees"},
-        {"git config core.repositoryformatversion 1 && git config extensions.refStorage reftable && "
+        {"git config core.repositoryformatversion 1 && git config extensions.refStorage reftable "
+         "&& "
          "mkdir .git/reftable && echo 0x000000000001-0x000000000001-00000000.ref "
          ">.git/reftable/tables.list && rm -rf .git/refs && mkdir .git/refs && "
          "echo 'this repository uses the reftable format' >.git/refs/heads && "

@@ -221,8 +221,7 @@ static bool commit_and_harvest(struct agent *agent, int i)
 static void *run_agent(void *arg)
 {
     struct agent *agent = arg;
-    agent->is_ok =
-        try_attempt(agent->f, &agent->a, agent->id, true, agent->f->engine, &agent->err);
+    agent->is_ok = try_attempt(agent->f, &agent->a, agent->id, true, agent->f->engine, &agent->err);
     for (int i = 1; agent->is_ok && i <= COMMITS; i++)
         agent->is_ok = commit_and_harvest(agent, i);
     atomic_fetch_sub(&n_running, 1);
@@ -233,7 +232,8 @@ static void *run_agent(void *arg)
 static const char persons_day[] =
     "exec 2>../day; set -ex\n"
     "echo $1 >day && git add day && git commit -qm \"day $1\"\n"
-    "c=$(git -C ../other.git -c user.name=O -c user.email=o@example.com commit-tree -p main -m \"theirs $1\" main^{tree})\n"
+    "c=$(git -C ../other.git -c user.name=O -c user.email=o@example.com commit-tree -p main -m "
+    "\"theirs $1\" main^{tree})\n"
     "git -C ../other.git update-ref refs/heads/main $c && git -C ../other.git branch theirs$1 $c\n"
     "git fetch -q --prune other && git rev-parse -q --verify other/theirs$1 >/dev/null\n"
     "git -C ../other.git branch -q -D theirs$1\n"
@@ -277,11 +277,10 @@ static void a_persons_git_and_eight_agents(void **state)
         if (!agents[i].is_ok)
             fail_msg("%s: %s", agents[i].id, agents[i].err.text);
     print_message("             %d rounds of a person's day\n", round);
-    assert_text(
-        sh(f, f->repo,
-           "git fsck --full --strict --no-dangling 2>&1; git status --porcelain; "
-           "find .git/objects -name '*.keep' -o -name 'tmp_*'"),
-        "");
+    assert_text(sh(f, f->repo,
+                   "git fsck --full --strict --no-dangling 2>&1; git status --porcelain; "
+                   "find .git/objects -name '*.keep' -o -name 'tmp_*'"),
+                "");
     for (int i = 0; i < AGENTS; i++) {
         AUTO_FREE char *expected = xasprintf("5.%d\n%d", i + 1, COMMITS);
         assert_text(sh(f, f->repo,
@@ -302,7 +301,8 @@ int main(int argc, char **argv)
         TEST(a_restart_keeps_uncommitted_work),
         TEST(siblings_go_on),
     };
-    const struct CMUnitTest rest[] = { /* the same whatever the engine */
+    const struct CMUnitTest rest[] = {
+        /* the same whatever the engine */
         TEST(commits_of_a_person_on_the_branch_count),
         TEST(no_gc_takes_what_was_harvested),
         TEST(what_looks_like_ours_is_not_touched),

@@ -113,26 +113,26 @@ static void agrees_with_git_on_folders(void **state)
     struct err err = ERR_INIT;
     struct branches b = {.n = 0};
     AUTO_RADAR struct radar r = RADAR_INIT;
-    in_repo(f,
-            "mkdir -p lib/deep && for i in a b c d; do seq 20 >lib/$i; echo $i >>lib/$i; done && "
-            "seq 30 >lib/deep/x && seq 40 >one && seq 7 >top && git add . && git commit -qm base && "
-            "git tag base && n=0 && "
-            "branch() { git checkout -q -b b$n base && eval \"$1\" && git add -A && git commit -qm "
-            "$n && n=$((n + 1)); } && "
-            "branch 'git mv lib moved' && branch 'echo n >lib/new' && branch 'git mv lib other' && "
-            "branch 'git rm -rq lib' && branch 'git mv lib/a lib/z' && "
-            "branch 'git mv one two' && branch 'git rm -q one' && branch 'git mv one three' && "
-            "branch 'echo f >box' && branch 'mkdir box && echo f >box/in' && "
-            "branch 'mkdir -p lib/deep/er && echo n >lib/deep/er/n' && branch 'git mv lib/deep far' "
-            "&& branch 'git rm -q one && echo unlike >four' && branch 'seq 99 >lib/deep/x' && "
-            "git checkout -q main && echo m >lib/main && git add . && git commit -qm main");
+    in_repo(
+        f, "mkdir -p lib/deep && for i in a b c d; do seq 20 >lib/$i; echo $i >>lib/$i; done && "
+           "seq 30 >lib/deep/x && seq 40 >one && seq 7 >top && git add . && git commit -qm base && "
+           "git tag base && n=0 && "
+           "branch() { git checkout -q -b b$n base && eval \"$1\" && git add -A && git commit -qm "
+           "$n && n=$((n + 1)); } && "
+           "branch 'git mv lib moved' && branch 'echo n >lib/new' && branch 'git mv lib other' && "
+           "branch 'git rm -rq lib' && branch 'git mv lib/a lib/z' && "
+           "branch 'git mv one two' && branch 'git rm -q one' && branch 'git mv one three' && "
+           "branch 'echo f >box' && branch 'mkdir box && echo f >box/in' && "
+           "branch 'mkdir -p lib/deep/er && echo n >lib/deep/er/n' && branch 'git mv lib/deep far' "
+           "&& branch 'git rm -q one && echo unlike >four' && branch 'seq 99 >lib/deep/x' && "
+           "git checkout -q main && echo m >lib/main && git add . && git commit -qm main");
     read_branches(f, &b, 14);
     assert_ok(scan(f, &r, &b, &err), &err);
     compare_with_git(f, &b, &r);
     assert_int_equal(r.n_open, 0);
-    assert_true(find(&r, 0, 1)->n > 0);  /* a folder moved, and a file more in it */
-    assert_true(find(&r, 5, 7)->n > 0);  /* one file moved to two places */
-    assert_true(find(&r, 8, 9)->n > 0);  /* a file and a folder of one name */
+    assert_true(find(&r, 0, 1)->n > 0); /* a folder moved, and a file more in it */
+    assert_true(find(&r, 5, 7)->n > 0); /* one file moved to two places */
+    assert_true(find(&r, 8, 9)->n > 0); /* a file and a folder of one name */
     assert_null(find(&r, 1, 8));
     release(&b);
 }

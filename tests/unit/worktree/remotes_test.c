@@ -8,10 +8,12 @@ static const char configuration[] =
     "git config remote.plain.url https://u:p@h.test/a.git; git config remote.own.url git@h.test:a;"
     "git config remote.own.pushurl https://h.test/push; git config --add remote.own.url second:x;"
     "git config remote.short.url gh:me/app; git config url.https://hub.test/.insteadOf gh:;"
-    "git config url.ssh://git@hub.test/.pushInsteadOf gh:; git config url.https://hub.test/me2/.insteadOf gh:me/;"
+    "git config url.ssh://git@hub.test/.pushInsteadOf gh:; git config "
+    "url.https://hub.test/me2/.insteadOf gh:me/;"
     "git config remote.both.url https://h.test/b; git config url.x:.insteadOf https://h.test/;"
     "git config remote.pushed.url https://z.test/b; git config remote.pushed.pushurl gh:me/other;"
-    "git config remote.with.dots.url /srv/a; git config branch.x.url no; git config remote.bare.fetch y";
+    "git config remote.with.dots.url /srv/a; git config branch.x.url no; git config "
+    "remote.bare.fetch y";
 
 static void they_are_as_git_has_them(void **state)
 {
@@ -29,7 +31,8 @@ static void they_are_as_git_has_them(void **state)
         assert_string_equal(r->url, url);
         assert_string_equal(r->push, push);
     }
-    assert_string_equal(remotes.v[2].push, "ssh://git@hub.test/me/app"); /* it was rewritten at all */
+    assert_string_equal(remotes.v[2].push,
+                        "ssh://git@hub.test/me/app"); /* it was rewritten at all */
 }
 
 static bool leaves(const struct fixture *f, const char *want)
@@ -46,11 +49,13 @@ static bool leaves(const struct fixture *f, const char *want)
 static void a_new_pointer_is_found(void **state)
 {
     const struct fixture *f = *state;
-    static const char pointer[] = "printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:%064d\\nsize 3\\n' 1 >big.bin;"
+    static const char pointer[] = "printf 'version https://git-lfs.github.com/spec/v1\\noid "
+                                  "sha256:%064d\\nsize 3\\n' 1 >big.bin;"
                                   "git add -A; git commit -qm pointer";
     in_repo(f, "%s", pointer);
     assert_true(leaves(f, NULL)); /* nothing says that it is one */
-    in_repo(f, "git rm -q big.bin; printf '*.bin filter=lfs\\n' >.gitattributes; git add -A; git commit -qm attributes");
+    in_repo(f, "git rm -q big.bin; printf '*.bin filter=lfs\\n' >.gitattributes; git add -A; git "
+               "commit -qm attributes");
     assert_true(leaves(f, NULL));
     in_repo(f, "%s", pointer);
     assert_true(leaves(f, "big.bin"));

@@ -159,7 +159,9 @@ static void include_holds_secrets_back(void **state)
         const char *const patterns[4];
         const char *seeded, *held_back;
     } cases[] = {
-        {{"*", NULL}, ":(glob)x,conf/plain,node_modules/p/ca.pem", ".env,conf/.env.local,conf/a.pem"},
+        {{"*", NULL},
+         ":(glob)x,conf/plain,node_modules/p/ca.pem",
+         ".env,conf/.env.local,conf/a.pem"},
         {{"conf/", NULL}, "conf/plain", "conf/.env.local,conf/a.pem"},
         {{".env", NULL}, ".env", ""},
         {{"conf/", ".env*", NULL}, ".env,conf/.env.local,conf/plain", "conf/a.pem"},
@@ -336,7 +338,8 @@ int main(int argc, char **argv)
         TEST(lfs_files_come_from_the_store),
         TEST(the_persons_filters_run),
     };
-    const struct CMUnitTest rest[] = { /* the same whatever the engine */
+    const struct CMUnitTest rest[] = {
+        /* the same whatever the engine */
         TEST(settings_pass_and_secrets_do_not),
         TEST(refs_and_excludes_pass),
         TEST(hooks_run_inside),

@@ -12,7 +12,8 @@
 static char *everything(const struct fixture *f)
 {
     return sh(f, f->repo,
-              "git for-each-ref refs/heads; git symbolic-ref -q HEAD; md5sum <.git/index; git stash list; "
+              "git for-each-ref refs/heads; git symbolic-ref -q HEAD; md5sum <.git/index; git "
+              "stash list; "
               "find . -path ./.git -prune -o -type f -print0 | sort -z | xargs -0 md5sum; ls .git");
 }
 
@@ -32,15 +33,17 @@ static void start_wip(const struct fixture *f, struct wt_repo *repo, struct wt_s
 static void takes_uncommitted_work(void **state)
 {
     WITH_START;
-    in_repo(f, "echo staged >src/one.c && git add src/one.c && echo more >>src/one.c && "
-               "echo new >new && echo secret >.env && rm 'a b/two words' && git rm -q --cached run.sh");
+    in_repo(
+        f, "echo staged >src/one.c && git add src/one.c && echo more >>src/one.c && "
+           "echo new >new && echo secret >.env && rm 'a b/two words' && git rm -q --cached run.sh");
     AUTO_FREE char *before = everything(f);
     start_wip(f, &repo, &s);
     assert_true(s.is_wip);
     assert_string_equal(s.commit.ref, "main with uncommitted work");
     assert_text(everything(f), before);
-    assert_text(sh(f, f->repo, "git diff --name-status main %s; git show %s:src/one.c; "
-                               "git rev-parse %s^ main | uniq | wc -l; git log -1 --format=%%an %s",
+    assert_text(sh(f, f->repo,
+                   "git diff --name-status main %s; git show %s:src/one.c; "
+                   "git rev-parse %s^ main | uniq | wc -l; git log -1 --format=%%an %s",
                    s.commit.oid, s.commit.oid, s.commit.oid, s.commit.oid),
                 "D\ta b/two words\nA\tnew\nM\tsrc/one.c\nstaged\nmore\n1\nPerson");
     /* Not even the harshest gc takes it. */
@@ -75,7 +78,8 @@ static void takes_work_before_the_first_commit(void **state)
 static void takes_unmerged_files_as_they_are(void **state)
 {
     WITH_START;
-    in_repo(f, "git checkout -q -b side && echo s >src/one.c && git commit -qam s && git checkout -q main && "
+    in_repo(f, "git checkout -q -b side && echo s >src/one.c && git commit -qam s && git checkout "
+               "-q main && "
                "echo m >src/one.c && git commit -qam m && ! git merge -q side >/dev/null 2>&1");
     AUTO_FREE char *before = everything(f);
     start_wip(f, &repo, &s);
@@ -86,22 +90,24 @@ static void takes_unmerged_files_as_they_are(void **state)
     assert_ok(true, &err);
 }
 
-/* Repositories in the tree that are no submodules, with and without a commit, and what is dirty in a
- * submodule: left out, and said. */
+/* Repositories in the tree that are no submodules, with and without a commit, and what is dirty in
+ * a submodule: left out, and said. */
 static void leaves_other_repositories_out(void **state)
 {
     WITH_START;
     free(sh(f, NULL, "git init -q lib && cd lib && echo l >l && git add l && git commit -qm l"));
-    in_repo(f, "git -c protocol.file.allow=always submodule --quiet add ../lib sub && "
-               "git -c protocol.file.allow=always submodule --quiet add ../lib clean && "
-               "git commit -qm subs && echo dirt >>sub/l && git init -q 'in[n]er/a' && "
-               "git init -q b && git -C b commit -q --allow-empty -m b && echo mine >'in[n]er/mine'");
+    in_repo(f,
+            "git -c protocol.file.allow=always submodule --quiet add ../lib sub && "
+            "git -c protocol.file.allow=always submodule --quiet add ../lib clean && "
+            "git commit -qm subs && echo dirt >>sub/l && git init -q 'in[n]er/a' && "
+            "git init -q b && git -C b commit -q --allow-empty -m b && echo mine >'in[n]er/mine'");
     AUTO_FREE char *before = everything(f);
     start_wip(f, &repo, &s);
     assert_text(everything(f), before);
     assert_text(sh(f, f->repo, "git diff --name-only main %s", s.commit.oid), "in[n]er/mine");
-    assert_string_equal(s.note, "b, in[n]er/a left out: a repository of its own and no submodule; sub "
-                                "taken at its commit: what is uncommitted in it was left out");
+    assert_string_equal(s.note,
+                        "b, in[n]er/a left out: a repository of its own and no submodule; sub "
+                        "taken at its commit: what is uncommitted in it was left out");
     assert_ok(true, &err);
 }
 
@@ -109,7 +115,8 @@ static void leaves_other_repositories_out(void **state)
 static void starts_on_a_branch_alone(void **state)
 {
     WITH_START;
-    static const char *const bad[] = {"HEAD", "HEAD~1", "v1", "origin/main", "nowhere", "a b", "-x"};
+    static const char *const bad[] = {"HEAD",    "HEAD~1", "v1", "origin/main",
+                                      "nowhere", "a b",    "-x"};
     const char *branch = NULL;
     in_repo(f, "git commit -q --allow-empty -m two && git tag v1 && git branch side && "
                "git update-ref refs/remotes/origin/main HEAD");
@@ -151,9 +158,11 @@ static void refuses_uncommitted_work_of_a_bare_repository(void **state)
 /* The repository becomes a clone of `up`, which then gets a commit on main and a branch topic. */
 static void make_remote(struct fixture *f)
 {
-    free(sh(f, NULL, "mv repo up && git clone -q up repo && cd up && git checkout -q -b topic && "
-                     "echo t >t && git add t && git commit -qm topic && git checkout -q main && echo u >u && "
-                     "git add u && git commit -qm upstream && git update-ref refs/pull/7/head topic"));
+    free(
+        sh(f, NULL,
+           "mv repo up && git clone -q up repo && cd up && git checkout -q -b topic && "
+           "echo t >t && git add t && git commit -qm topic && git checkout -q main && echo u >u && "
+           "git add u && git commit -qm upstream && git update-ref refs/pull/7/head topic"));
 }
 
 static void start_from(struct fixture *f, struct wt_repo *repo, struct wt_start *s, const char *rev,
@@ -200,8 +209,9 @@ static void fetches_when_asked(void **state)
     start_from(f, &repo, &s, "refs/pull/7/head", true);
     assert_string_equal(s.commit.subject, "topic");
     wt_start_let_go(&s, &repo);
-    assert_text(sh(f, f->repo, "git for-each-ref refs/headgate; git branch --list --format='%%(refname)'"),
-                "refs/heads/main");
+    assert_text(
+        sh(f, f->repo, "git for-each-ref refs/headgate; git branch --list --format='%%(refname)'"),
+        "refs/heads/main");
     assert_false(wt_start_from(&s, &repo, "nowhere", true, &err));
     assert_has(err.text, "cannot fetch nowhere from origin");
 }

@@ -42,7 +42,8 @@ static void are_filled_from_the_persons_copies(void **state)
                "cat vendor/lib/l vendor/lib/deep/d; git status --porcelain; "
                "git submodule --quiet foreach --recursive 'git status --porcelain; git fsck'; "
                "git submodule status --recursive | cut -c1; "
-               "git -C vendor/lib rev-parse --show-toplevel --git-dir | sed 's,.*/1.1/,,; s,^/run/headgate/,,'"),
+               "git -C vendor/lib rev-parse --show-toplevel --git-dir | sed 's,.*/1.1/,,; "
+               "s,^/run/headgate/,,'"),
         "l\nd\n \n \ntree/vendor/lib\ngit/modules/the-lib");
     free(inside(f, &a, "git submodule --quiet update --init --recursive"));
     harvest(f, &a, true, &h);
@@ -180,10 +181,11 @@ static void no_link_is_followed(void **state)
 static void the_host_is_not_led_to_them(void **state)
 {
     WITH_SUBMODULES;
-    free(inside(f, &a,
-                "git -C vendor/lib config core.fsmonitor 'touch %s/ran' && git -C vendor/lib status && "
-                "rm %s/ran && echo x >vendor/lib/l",
-                f->root, f->root));
+    free(inside(
+        f, &a,
+        "git -C vendor/lib config core.fsmonitor 'touch %s/ran' && git -C vendor/lib status && "
+        "rm %s/ran && echo x >vendor/lib/l",
+        f->root, f->root));
     assert_text(sh(f, a.tree, "git status --porcelain; git diff"), "");
     (void)sh_status(f, a.tree, "cd vendor/lib && git status");
     assert_int_equal(sh_status(f, f->root, "test -e ran"), 1);
@@ -192,7 +194,8 @@ static void the_host_is_not_led_to_them(void **state)
     assert_text(sh(f, a.tree, "git status --porcelain; git diff"), "");
     assert_int_equal(sh_status(f, f->root, "test -e ran"), 1);
     if (!a.upper) /* the control: whoever goes there runs what the agent's settings say */
-        free(sh(f, a.tree, "cd vendor/lib && git status --ignore-submodules && rm %s/ran", f->root));
+        free(
+            sh(f, a.tree, "cd vendor/lib && git status --ignore-submodules && rm %s/ran", f->root));
     assert_ok(wt_discard(&a, true, &err), &err);
 }
 
@@ -220,7 +223,8 @@ int main(int argc, char **argv)
         TEST(the_host_is_not_led_to_them),
         TEST(are_there_after_a_restart),
     };
-    const struct CMUnitTest rest[] = { /* the same whatever the engine */
+    const struct CMUnitTest rest[] = {
+        /* the same whatever the engine */
         TEST(nested_work_is_held_too),
         TEST(absent_ones_are_named),
     };

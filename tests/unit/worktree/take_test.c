@@ -30,19 +30,20 @@ static void make_work(struct fixture *f, struct work *w)
     AUTO_FREE char *common = fs_join(f->repo, ".git");
     *w = (struct work){.text = BUF_INIT};
     in_repo(
-        f, "for i in $(seq 9); do printf \"begin $i\\n  body\\n  body\\nend\\n\\n\"; done >blocks && "
-           "seq 90 >moved && "
-           "seq 40 >script && printf 'no newline' >bare && printf 'a\\000b' >bin && seq 5 >gone && "
-           "seq 30 >\"$(printf 'od\\td \\303\\274:3')\" && git add . && git commit -qm base && git "
-           "checkout -q -b headgate/1/1 && "
-           "sed -i '12s/body/other/; 22s/.*/added\\n&/; 38s/body/third/' blocks && git mv moved "
-           "'to here' && "
-           "sed -i '3s/.*/x/; 80s/.*/y/' 'to here' && sed -i '5s/.*/z/; 35s/.*/w/' script && chmod "
-           "+x script && "
-           "printf 'still none' >bare && printf 'a\\000c' >bin && git rm -q gone && echo new >new "
-           "&& : >empty && "
-           "sed -i '9s/.*/o/' od* && git add . && git commit -qm work --author='Agent <a@x>' && "
-           "git checkout -q main");
+        f,
+        "for i in $(seq 9); do printf \"begin $i\\n  body\\n  body\\nend\\n\\n\"; done >blocks && "
+        "seq 90 >moved && "
+        "seq 40 >script && printf 'no newline' >bare && printf 'a\\000b' >bin && seq 5 >gone && "
+        "seq 30 >\"$(printf 'od\\td \\303\\274:3')\" && git add . && git commit -qm base && git "
+        "checkout -q -b headgate/1/1 && "
+        "sed -i '12s/body/other/; 22s/.*/added\\n&/; 38s/body/third/' blocks && git mv moved "
+        "'to here' && "
+        "sed -i '3s/.*/x/; 80s/.*/y/' 'to here' && sed -i '5s/.*/z/; 35s/.*/w/' script && chmod "
+        "+x script && "
+        "printf 'still none' >bare && printf 'a\\000c' >bin && git rm -q gone && echo new >new "
+        "&& : >empty && "
+        "sed -i '9s/.*/o/' od* && git add . && git commit -qm work --author='Agent <a@x>' && "
+        "git checkout -q main");
     w->base = sh(f, f->repo, "git rev-parse main");
     w->tip = sh(f, f->repo, "git rev-parse headgate/1/1");
     assert_ok(wt_diff(&w->text, common, w->base, w->tip, WT_DIFF_PATCH, false, NULL, &err), &err);
@@ -167,9 +168,9 @@ static void refuses_what_is_not_there(void **state)
     static const struct {
         const char *pick, *said;
     } cases[] = {
-        {"nowhere", "changed no nowhere"},    {"blocks:4", "blocks has 3 hunks and no number 4"},
+        {"nowhere", "changed no nowhere"},     {"blocks:4", "blocks has 3 hunks and no number 4"},
         {"nowhere:1", "changed no nowhere:1"}, {"run.sh", "changed no run.sh"},
-        {"bin:1", "bin has no hunks"},        {"empty:1", "empty has no hunks"},
+        {"bin:1", "bin has no hunks"},         {"empty:1", "empty has no hunks"},
         {"block", "changed no block"},
     };
     make_work(f, &w);
@@ -198,13 +199,14 @@ static void make_types(struct fixture *f, struct work *w)
     struct err err = ERR_INIT;
     AUTO_FREE char *common = fs_join(f->repo, ".git");
     *w = (struct work){.text = BUF_INIT};
-    in_repo(f, "mkdir tree sub && seq 9 >tree/x && seq 9 >tree/y && echo f >flat && echo l >file && "
-               "ln -s file ptr && seq 20 >sub/a && seq 20 >sub/b && seq 40 >tool && git add . && "
-               "git commit -qm base && git checkout -q -b headgate/1/1 && git rm -rq tree flat && "
-               "echo now >tree && mkdir flat && echo n >flat/in && ln -sf tree file && rm ptr && "
-               "echo plain >ptr && echo z >>sub/a && git mv sub/b far && echo z >>far && "
-               "chmod +x tool && sed -i '2s/.*/x/; 39s/.*/y/' tool && git add . && "
-               "git commit -qm work && git checkout -q main");
+    in_repo(f,
+            "mkdir tree sub && seq 9 >tree/x && seq 9 >tree/y && echo f >flat && echo l >file && "
+            "ln -s file ptr && seq 20 >sub/a && seq 20 >sub/b && seq 40 >tool && git add . && "
+            "git commit -qm base && git checkout -q -b headgate/1/1 && git rm -rq tree flat && "
+            "echo now >tree && mkdir flat && echo n >flat/in && ln -sf tree file && rm ptr && "
+            "echo plain >ptr && echo z >>sub/a && git mv sub/b far && echo z >>far && "
+            "chmod +x tool && sed -i '2s/.*/x/; 39s/.*/y/' tool && git add . && "
+            "git commit -qm work && git checkout -q main");
     w->base = sh(f, f->repo, "git rev-parse main");
     w->tip = sh(f, f->repo, "git rev-parse headgate/1/1");
     assert_ok(wt_diff(&w->text, common, w->base, w->tip, WT_DIFF_PATCH, false, NULL, &err), &err);
@@ -234,8 +236,8 @@ static void types_change_as_a_whole(void **state)
                "git diff --raw --no-renames %s main | tr -d : | awk '{print $1, $2, $5, $6}' | "
                "sort -k4 | paste -sd,",
                w.base);
-        AUTO_FREE char *want = sh(f, NULL, "echo '%s' | tr , '\\n' | sort -k4 | paste -sd,",
-                                  cases[i].changed);
+        AUTO_FREE char *want =
+            sh(f, NULL, "echo '%s' | tr , '\\n' | sort -k4 | paste -sd,", cases[i].changed);
         assert_string_equal(got, want);
         take_or_fail(f, &w, cases[i].pick, true);
         assert_text(sh(f, f->repo, "git diff --stat %s main", w.tip), "");

@@ -160,14 +160,17 @@ static void resolved_work_leaves_uncommitted_work_out(void **state)
                                              .leave_out = a.base};
             assert_ok(merge_as(f, &ask, &m, &err), &err);
             assert_int_equal(m.conflicts.n, 0);
-            assert_text(sh(f, f->repo, "git diff --name-only %s main; sed -n 5p lines; cat mine; "
-                                       "git status --porcelain", target),
+            assert_text(sh(f, f->repo,
+                           "git diff --name-only %s main; sed -n 5p lines; cat mine; "
+                           "git status --porcelain",
+                           target),
                         is_committed ? "lines\nboth\nmine" : "lines\nboth\nmine\n?? mine");
             in_repo(f, "git reset -q --keep %s", target);
         }
         assert_ok(wt_discard(&a, true, &err), &err);
-        in_repo(f, "rm -f mine; git rm -q --cached --ignore-unmatch mine; git commit -q --allow-empty "
-                   "-m next");
+        in_repo(f,
+                "rm -f mine; git rm -q --cached --ignore-unmatch mine; git commit -q --allow-empty "
+                "-m next");
         f->base = NULL;
     }
 }
@@ -208,10 +211,13 @@ static void says_what_to_do(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_branch_that_is_rebased_stays),       TEST(a_harvest_leaves_a_rebase_alone),
-        TEST(what_was_squashed_by_hand_is_there),   TEST(a_deleted_branch_is_merged_by_its_tip),
+        TEST(a_branch_that_is_rebased_stays),
+        TEST(a_harvest_leaves_a_rebase_alone),
+        TEST(what_was_squashed_by_hand_is_there),
+        TEST(a_deleted_branch_is_merged_by_its_tip),
         TEST(resolved_work_leaves_uncommitted_work_out),
-        TEST(a_dry_run_sees_ignored_files),         TEST(says_what_to_do),
+        TEST(a_dry_run_sees_ignored_files),
+        TEST(says_what_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

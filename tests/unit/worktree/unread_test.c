@@ -102,8 +102,13 @@ static void add_stored(struct buf *out, const unsigned char *data, size_t len)
         a = (a + data[i]) % 65521;
         b = (b + a) % 65521;
     }
-    const unsigned char head[] = {0x78, 0x01, 1, (unsigned char)len, (unsigned char)(len >> 8),
-                                  (unsigned char)~len, (unsigned char)(~len >> 8)};
+    const unsigned char head[] = {0x78,
+                                  0x01,
+                                  1,
+                                  (unsigned char)len,
+                                  (unsigned char)(len >> 8),
+                                  (unsigned char)~len,
+                                  (unsigned char)(~len >> 8)};
     const unsigned char tail[] = {(unsigned char)(b >> 8), (unsigned char)b,
                                   (unsigned char)(a >> 8), (unsigned char)a};
     buf_add(out, head, sizeof(head));
@@ -131,7 +136,8 @@ static int open_bomb(const struct fixture *f)
     buf_addch(&pack, (char)distance);
     add_stored(&pack, delta, sizeof(delta));
     assert_ok(fs_write_plain(AT_FDCWD, path, pack.ptr, pack.len, 0600, &err), &err);
-    free(sh(f, f->root, "/usr/bin/printf \"$(sha1sum <bomb | cut -c1-40 | sed 's/../\\\\x&/g')\" >>bomb"));
+    free(sh(f, f->root,
+            "/usr/bin/printf \"$(sha1sum <bomb | cut -c1-40 | sed 's/../\\\\x&/g')\" >>bomb"));
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -200,7 +206,8 @@ int main(int argc, char **argv)
         TEST(special_files_alone_keep_nothing),
         TEST(the_git_folder_holds_nothing_that_waits),
     };
-    const struct CMUnitTest rest[] = { /* the same whatever the engine */
+    const struct CMUnitTest rest[] = {
+        /* the same whatever the engine */
         TEST(a_delta_bomb_is_refused_before_it_is_made),
         cmocka_unit_test(every_kind_is_named_wherever_it_lies),
     };
