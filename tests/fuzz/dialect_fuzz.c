@@ -21,6 +21,15 @@ static void check_answer(const struct dialect *d, const struct dialect_input *in
         abort();
 }
 
+/* No words: the exit code says all. */
+static void check_greeting(const struct dialect *d, const struct dialect_input *in)
+{
+    AUTO_BUF struct buf out = BUF_INIT;
+    const struct dialect_answer no = {.allow = false, .call = ""};
+    if (dialect_write(&out, d, in->event, &no) == 0)
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {"plain", "claude", "codex", "gemini", "qwen"};
@@ -30,6 +39,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct err err = ERR_INIT;
         if (!dialect_read(&in, d, (const char *)data, size, "/w", &err) || !in.request)
             continue;
+        if (jx_bool(in.request, "hello", false)) {
+            check_greeting(d, &in);
+            continue;
+        }
         AUTO_CALL_REQUEST struct call_request r = CALL_REQUEST_INIT;
         if (!call_request_from_json(&r, in.request, &err))
             abort();
