@@ -318,6 +318,8 @@ static void keep_on_started(struct keep *k, const struct box_msg *msg)
     jx_set_str(body, "boot_id", k->id.boot_id);
     if (!records_add(&k->records, "started", body, &err))
         keep_fail(k, &err);
+    if (k->config.is_interactive) /* what it said first may have come before this */
+        keep_pulse_stir(k);
     stop_after(&k->stop, k->config.time_ms, STOP_TIME, k->config.grace_ms);
     if (k->is_accounted && (k->config.memory_bytes || k->config.pids))
         account_start(&k->account, k->box.child.pid, k->config.memory_bytes, k->config.pids);

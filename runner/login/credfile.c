@@ -6,11 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runner/base/fs.h"
 #include "runner/base/jx.h"
 #include "runner/base/mem.h"
+
+enum { TRIES = 20, PAUSE_MS = 50 };
 
 static bool check(const struct credfile *f, const struct stat *st, struct err *err)
 {
@@ -62,7 +65,7 @@ bool credfile_open(struct credfile *ret, const char *path, struct err *err)
     return true;
 }
 
-bool credfile_read(json_t **ret, struct credfile *f, struct err *err)
+static bool read_once(json_t **ret, bool *ret_is_json, struct credfile *f, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT;
     struct err why = ERR_INIT;
@@ -71,9 +74,24 @@ bool credfile_read(json_t **ret, struct credfile *f, struct err *err)
         return false;
     if (!fs_read_fd(&text, fd, CREDENTIALS_BYTES, err))
         return err_prefix(err, "%s", f->path);
-    bool ok = jx_parse(ret, text.ptr, text.len, &why); /* whose text could quote what is in it */
+    /* The error's own text could quote what is in it. */
+    *ret_is_json = jx_parse(ret, text.ptr, text.len, &why);
     explicit_bzero(text.ptr, text.len);
-    return ok || err_set(err, ERR_FORMAT, "%s is not JSON", f->path);
+    return true;
+}
+
+bool credfile_read(json_t **ret, struct credfile *f, struct err *err)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+    bool is_json = false;
+    for (int left = TRIES; left > 0; left--) {
+        if (!read_once(ret, &is_json, f, err))
+            return false;
+        if (is_json)
+            return true;
+        nanosleep(&pause, NULL); /* somebody writes it in place and is not done */
+    }
+    return err_set(err, ERR_FORMAT, "%s is not JSON", f->path);
 }
 
 bool credfile_begin(struct credfile *f, size_t size, struct err *err)

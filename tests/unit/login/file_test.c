@@ -5,10 +5,13 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runner/base/clock.h"
@@ -231,6 +234,40 @@ static void codexs_lock_is_on_its_files(void **state)
     assert_int_equal(err.code, ERR_CONFLICT);
 }
 
+/* A child that ends the file once somebody has read its beginning. */
+static pid_t start_slow_writer(const char *file)
+{
+    char event[sizeof(struct inotify_event) + NAME_MAX + 1];
+    int watch = inotify_init1(IN_CLOEXEC);
+    assert_true(inotify_add_watch(watch, file, IN_CLOSE_NOWRITE) >= 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct err err = ERR_INIT;
+        bool ok = read(watch, event, sizeof(event)) > 0 &&
+                  fs_write_plain(AT_FDCWD, file, "{\"a\":1}", 7, 0600, &err);
+        _exit(!ok);
+    }
+    close(watch);
+    return pid;
+}
+
+static void a_file_that_is_being_written_is_read_when_it_is_whole(void **state)
+{
+    const struct scene *s = *state;
+    AUTO_CREDFILE struct credfile f = CREDFILE_INIT;
+    AUTO_JSON json_t *whole = NULL;
+    struct err err = ERR_INIT;
+    int status = -1;
+    write_text(s->file, "{\"a\":", 0600);
+    open_file(&f, s);
+    pid_t pid = start_slow_writer(s->file);
+    assert_true(pid > 0);
+    assert_true(credfile_read(&whole, &f, &err));
+    assert_int_equal(jx_int(whole, "a", 0), 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +278,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_accounts_file_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_no_json_is_told_without_its_text, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_file_that_is_being_written_is_read_when_it_is_whole,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(claudes_lock_is_its_folders, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_lock_that_was_taken_away_is_noticed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(codexs_lock_is_on_its_files, set_up, tear_down),
