@@ -21,7 +21,8 @@ run=$(last_run)
 terminal() { tmux -S "$WORLD/tmux" -f /dev/null "$@"; }
 screen() { terminal capture-pane -p -t main; }
 shows() { screen | grep -F -- "$1"; }
-heard() { jq -ec "select(.users | join(\" \") | contains(\$text))" --arg text "$1" "$WORLD/model.jsonl"; }
+# (jq's own status is that of the last line.)
+heard() { jq -c "select(.users | join(\" \") | contains(\$text))" --arg text "$1" "$WORLD/model.jsonl" | grep .; }
 terminal new-session -d -s main -x 120 -y 40 "headgate resume -i $run.1; echo ended; sleep 100"
 check 'it opens where it was' until_true 120 shows FIRST-ANSWER
 # Gemini CLI hears nothing any more when something is typed while it loads a session.
@@ -31,7 +32,7 @@ terminal send-keys -t main -l 'TYPED-HERE'
 check 'what is typed is on the screen' until_true 60 shows TYPED-HERE
 terminal send-keys -t main Enter
 check 'and reaches the model' until_true 150 heard TYPED-HERE
-check 'in the same conversation' sh -c "jq -e 'select(.users | join(\" \") | contains(\"@@main@@\") and contains(\"TYPED-HERE\"))' '$WORLD/model.jsonl'"
+check 'in the same conversation' sh -c "jq -c 'select(.users | join(\" \") | contains(\"@@main@@\") and contains(\"TYPED-HERE\"))' '$WORLD/model.jsonl' | grep -q ."
 check 'the answer is on the screen' until_true 150 shows SECOND-ANSWER
 check 'and waits again' until_true 60 waits
 terminal send-keys -t main C-] d

@@ -18,7 +18,8 @@ gemini) call='{"name": "run_shell_command", "input": {"command": "true", "descri
 opencode) call='{"name": "bash", "input": {"command": "true", "description": "try"}}' how=said ;;
 esac
 # heard TEXT: requests of the model that hold it.
-heard() { jq -ec "select(.users | join(\" \") | contains(\$text))" --arg text "$1" "$WORLD/model.jsonl"; }
+# (jq's own status is that of the last line.)
+heard() { jq -c "select(.users | join(\" \") | contains(\$text))" --arg text "$1" "$WORLD/model.jsonl" | grep .; }
 requests() { wc -l <"$WORLD/model.jsonl"; }
 ended() { until_true 180 is_done "$run.1" || die "$(headgate show "$run.1")"; }
 n_of() { headgate show "$run.1" --json | jq ".attempts[0].$1"; }

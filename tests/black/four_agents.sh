@@ -46,7 +46,7 @@ check_equal 'their work' 'claude.txt codex.txt gemini.txt opencode.txt' "$(echo 
 
 shown() { headgate logs --raw "$1" | grep -a -c "first-answer-of-$2" || :; }
 shows_more() { [ "$(shown "$1" "$2")" -gt "$3" ]; }
-said() { jq -e --arg a "$1" 'select(.conversation == $a and .turn == 3)' "$WORLD/model.jsonl"; }
+said() { jq -c --arg a "$1" 'select(.conversation == $a and .turn == 3)' "$WORLD/model.jsonl" | grep .; }
 # Gemini CLI draws an earlier session in pieces that no search in its bytes finds for certain, and takes no return while it loads
 # one; that it opens is seen by hand.
 for agent in claude codex opencode; do
