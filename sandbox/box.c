@@ -237,19 +237,26 @@ static bool send_plan(int ctl_fd, const struct buf *plan, struct err *err)
     return fd >= 0 && send_cmd(ctl_fd, &cmd, fd, err);
 }
 
+/* A launcher that could not begin is gone before the plan is there; its last message says why. */
+static bool is_peer_gone(const struct err *unsent)
+{
+    return unsent->sys_errno == EPIPE || unsent->sys_errno == ECONNRESET;
+}
+
 bool box_launcher_plan(struct box_child *ret, struct box_launcher *launcher, const struct buf *plan,
                        struct err *err)
 {
     struct wire_birth birth;
     struct err unsent = ERR_INIT;
     pid_t outer = launcher->pid;
-    /* A launcher that is gone has said why, if it could. */
-    bool is_sent = send_plan(launcher->ctl_fd, plan, &unsent);
+    bool is_sent = send_plan(launcher->ctl_fd, plan, &unsent) || is_peer_gone(&unsent);
     bool is_born = read_birth(launcher->birth_fd, &birth, err);
     if (is_sent && is_born) {
         *ret = (struct box_child){
             .pid = birth.pid, .ctl_fd = steal_fd(&launcher->ctl_fd), .groups = STRV_INIT};
         copy_groups(&ret->groups, plan, outer);
+    } else if (is_born) {
+        *err = unsent;
     }
     launcher->has_begun = false; /* its birth is read, and its pid 1 the caller's */
     box_launcher_release(launcher);

@@ -39,6 +39,13 @@ no_box() {
     headgate serve --stop >/dev/null 2>&1 || :
     check_status 125 "$1: box refuses" on "$1" headgate box -- true
     check_has "$1: with the sentence" "$2" "$OUT"
+    # However soon the launcher gives up: before it has its plan, or after.
+    check_equal "$1: box always refuses" '30 125' \
+        "$(for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+            s=0
+            on "$1" headgate box -- true 2>/dev/null || s=$?
+            echo $s
+        done | sort | uniq -c | xargs)"
     check_equal "$1: nothing ran" '' "$(headgate ls --json 2>/dev/null | jq -r '.attempts[] | select(.outcome == "ok") | .id')"
     headgate serve --stop >/dev/null 2>&1 || :
 }
