@@ -43,6 +43,14 @@ static bool give_times(int dirfd, const char *name, const struct stat *st)
     return utimensat(dirfd, name, times, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+/* To what is open: owner, mode and times. */
+static bool give_all(int fd, const struct stat *st)
+{
+    const struct timespec times[2] = {st->st_atim, st->st_mtim};
+    return (st->st_uid == geteuid() || fchown(fd, st->st_uid, st->st_gid) == 0) &&
+           fchmod(fd, st->st_mode & 0777) == 0 && futimens(fd, times) == 0;
+}
+
 bool clonetree_file(int from_dirfd, int to_dirfd, const char *name, struct err *err)
 {
     struct stat st;
@@ -55,10 +63,7 @@ bool clonetree_file(int from_dirfd, int to_dirfd, const char *name, struct err *
         return err_sys(err, errno, "cannot create %s", name);
     if (ioctl(to, FICLONE, from) != 0)
         return err_sys(err, errno, "cannot clone %s", name);
-    const struct timespec times[2] = {st.st_atim, st.st_mtim};
-    bool is_given = (st.st_uid == geteuid() || fchown(to, st.st_uid, st.st_gid) == 0) &&
-                    fchmod(to, st.st_mode & 0777) == 0 && futimens(to, times) == 0;
-    return is_given || err_sys(err, errno, "cannot set mode and time of %s", name);
+    return give_all(to, &st) || err_sys(err, errno, "cannot set mode and time of %s", name);
 }
 
 static bool clone_link(int from, int to, const char *name, const struct stat *st, struct err *err)
@@ -127,10 +132,7 @@ static bool clone_folder(struct cloning *c, const char *folder, struct err *err)
     if (!clone_entries(c, folder, dir, to, err))
         return false;
     /* Last: what came into it changed its time, and its mode may forbid it. */
-    const struct timespec times[2] = {st.st_atim, st.st_mtim};
-    bool is_given = (st.st_uid == geteuid() || fchown(to, st.st_uid, st.st_gid) == 0) &&
-                    fchmod(to, st.st_mode & 0777) == 0 && futimens(to, times) == 0;
-    return is_given || err_sys(err, errno, "cannot set mode and time of %s", folder);
+    return give_all(to, &st) || err_sys(err, errno, "cannot set mode and time of %s", folder);
 }
 
 /* ---- the workers ---- */

@@ -132,17 +132,38 @@ static bool remember(const char *state, const struct agent *agent, const struct 
            fs_write_atomic(AT_FDCWD, file, text.ptr, text.len, 0600, err);
 }
 
+/* What there is to name: nothing is read yet but where things are. */
+struct look {
+    struct strv files;
+    struct buf settings;
+    struct names names;
+};
+#define AUTO_LOOK __attribute__((cleanup(look_release)))
+
+static void look_release(struct look *l)
+{
+    strv_release(&l->files);
+    buf_release(&l->settings);
+}
+
+/* The name by touch, which is cheap; name_content adds the other. */
+static struct look look_at(const struct agent *agent, const char *program,
+                           const struct config *config)
+{
+    struct look l = {.files = STRV_INIT, .settings = BUF_INIT};
+    add_files(&l.files, program);
+    add_settings(&l.settings, agent, config);
+    name_touch(&l.names, &l.files, &l.settings);
+    return l;
+}
+
 bool agent_checked(const char *state, const struct agent *agent, const char *program,
                    const struct config *config)
 {
-    AUTO_STRV struct strv files = STRV_INIT, known = STRV_INIT;
-    AUTO_BUF struct buf settings = BUF_INIT;
-    struct names names;
-    add_files(&files, program);
-    add_settings(&settings, agent, config);
-    name_touch(&names, &files, &settings);
+    AUTO_LOOK struct look l = look_at(agent, program, config);
+    AUTO_STRV struct strv known = STRV_INIT;
     read_known(&known, state, agent);
-    return knows(&known, names.touch, 0);
+    return knows(&known, l.names.touch, 0);
 }
 
 bool agent_must_be_checked(const char *state, const struct agent *agent, const char *program,
@@ -158,30 +179,21 @@ bool agent_must_be_checked(const char *state, const struct agent *agent, const c
 bool agent_checked_content(const char *state, const struct agent *agent, const char *program,
                            const struct config *config)
 {
-    AUTO_STRV struct strv files = STRV_INIT, known = STRV_INIT;
-    AUTO_BUF struct buf settings = BUF_INIT;
+    AUTO_LOOK struct look l = look_at(agent, program, config);
+    AUTO_STRV struct strv known = STRV_INIT;
     struct err ignored = ERR_INIT;
-    struct names names;
-    add_files(&files, program);
-    add_settings(&settings, agent, config);
-    name_touch(&names, &files, &settings);
     read_known(&known, state, agent);
-    if (knows(&known, names.touch, 0) || known.n == 0)
+    if (knows(&known, l.names.touch, 0) || known.n == 0)
         return known.n > 0;
-    name_content(&names, &files, &settings);
-    return knows(&known, names.content, DIGEST_HEX_SIZE) &&
-           remember(state, agent, &names, &ignored);
+    name_content(&l.names, &l.files, &l.settings);
+    return knows(&known, l.names.content, DIGEST_HEX_SIZE) &&
+           remember(state, agent, &l.names, &ignored);
 }
 
 bool agent_checked_write(const char *state, const struct agent *agent, const char *program,
                          const struct config *config, struct err *err)
 {
-    AUTO_STRV struct strv files = STRV_INIT;
-    AUTO_BUF struct buf settings = BUF_INIT;
-    struct names names;
-    add_files(&files, program);
-    add_settings(&settings, agent, config);
-    name_touch(&names, &files, &settings);
-    name_content(&names, &files, &settings);
-    return remember(state, agent, &names, err);
+    AUTO_LOOK struct look l = look_at(agent, program, config);
+    name_content(&l.names, &l.files, &l.settings);
+    return remember(state, agent, &l.names, err);
 }

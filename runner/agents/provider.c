@@ -92,14 +92,19 @@ bool provider_has(const struct provider *p, const char *variable)
     return false;
 }
 
-void provider_variables(struct strv *out, const struct provider *all, size_t n)
+void provider_key_variables(struct strv *out, const struct provider *all, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        strv_push(out, all[i].url_env);
+    for (size_t i = 0; i < n; i++)
         for (size_t k = 0; all[i].keys[k].variable; k++)
             if (!strv_has(out, all[i].keys[k].variable))
                 strv_push(out, all[i].keys[k].variable);
-    }
+}
+
+void provider_variables(struct strv *out, const struct provider *all, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        strv_push(out, all[i].url_env);
+    provider_key_variables(out, all, n);
 }
 
 /* What is known of a variable of this name, and nothing of its provider's other ones. */

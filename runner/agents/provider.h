@@ -59,7 +59,9 @@ bool provider_own(struct provider *out, size_t *ret_n, const char *name,
                   const char *header, struct err *err) WARN_UNUSED;
 /* Whether p has a key of this name. */
 bool provider_has(const struct provider *p, const char *variable);
-/* Append every variable that is a key or the url_env of one of them. */
+/* Append every variable that is a key of one of them, once. */
+void provider_key_variables(struct strv *out, const struct provider *all, size_t n);
+/* The same and each url_env. */
 void provider_variables(struct strv *out, const struct provider *all, size_t n);
 
 #endif

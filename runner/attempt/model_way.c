@@ -371,10 +371,7 @@ static void add_none(struct buf *out, const struct provider *all, size_t n,
                      const struct agent *agent)
 {
     AUTO_STRV struct strv names = STRV_INIT;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; all[i].keys[k].variable; k++)
-            if (!strv_has(&names, all[i].keys[k].variable))
-                strv_push(&names, all[i].keys[k].variable);
+    provider_key_variables(&names, all, n);
     if (names.n == 0) {
         buf_adds(out, agent->program && !agent_find(agent->name)
                           ? "none is known (headgate agent add --key)"

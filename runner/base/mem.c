@@ -79,6 +79,14 @@ char *xasprintf(const char *fmt, ...)
     return text;
 }
 
+void free_secret(char **text)
+{
+    if (*text)
+        explicit_bzero(*text, strlen(*text));
+    free(*text);
+    *text = NULL;
+}
+
 void auto_free_(void *pp)
 {
     free(*(void **)pp);

@@ -24,6 +24,9 @@ void *xmemdup(const void *src, size_t len);
 char *xasprintf(const char *fmt, ...) PRINTF_LIKE(1, 2);
 char *xvasprintf(const char *fmt, va_list args) PRINTF_LIKE(1, 0);
 
+/* Free a secret and leave NULL; its bytes are overwritten before. */
+void free_secret(char **text);
+
 void auto_free_(void *pp);
 void auto_fd_(int *fd);
 void auto_dir_(DIR **dir);

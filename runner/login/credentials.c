@@ -9,18 +9,10 @@
 #include "runner/base/jx.h"
 #include "runner/base/mem.h"
 
-static void wipe(char **text)
-{
-    if (*text)
-        explicit_bzero(*text, strlen(*text));
-    free(*text);
-    *text = NULL;
-}
-
 void credentials_release(struct credentials *c)
 {
-    wipe(&c->access);
-    wipe(&c->refresh);
+    free_secret(&c->access);
+    free_secret(&c->refresh);
     free(c->account);
     free(c->client);
     free(c->scope);

@@ -17,18 +17,10 @@ enum {
     ASKS_MAX = 3,               /* one that is under way may be about another token than ours */
 };
 
-static void wipe(char **text)
-{
-    if (*text)
-        explicit_bzero(*text, strlen(*text));
-    free(*text);
-    *text = NULL;
-}
-
 void token_release(struct token *t)
 {
-    wipe(&t->text);
-    wipe(&t->account);
+    free_secret(&t->text);
+    free_secret(&t->account);
 }
 
 void tokens_init(struct tokens *t, size_t model, int fd)

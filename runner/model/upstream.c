@@ -9,18 +9,10 @@
 
 static const char account_header[] = "chatgpt-account-id";
 
-static void wipe(char **secret)
-{
-    if (*secret)
-        explicit_bzero(*secret, strlen(*secret));
-    auto_free_(secret);
-    *secret = NULL;
-}
-
 void upstream_release(struct upstream *u)
 {
     for (size_t i = 0; i < u->n_keys; i++) {
-        wipe(&u->keys[i].secret);
+        free_secret(&u->keys[i].secret);
         free(u->keys[i].placeholder);
         free(u->keys[i].header);
         free(u->keys[i].prefix);

@@ -2,21 +2,16 @@
 # tokens, tries again, a limit with its time, an error at the end; in show, ls, the log and over a resume.
 . "$(dirname "$0")/../lib.sh"
 . "$TESTS/agents/install.sh"
-"need_$agent"
-settings=$XDG_CONFIG_HOME/headgate/config
-git config --file "$settings" agent.gemini.model gemini-2.5-flash
-git config --file "$settings" agent.opencode.model openai/gpt-5-mini
+use_agent "$agent"
 
-make_repo "$WORLD/repo"
-cd "$WORLD/repo"
-
-# A shell call in the agent's own words; what else differs: whether it tells until when, how many of
-# its tries again, and its tokens after a resume (the model server begins anew for some protocols).
+# What differs: whether it tells until when, how many of its tries again, and its tokens after a
+# resume (the model server begins anew for some protocols).
+call=$(shell_call "$agent")
 case $agent in
-claude) call='{"name": "Bash", "input": {"command": "true", "description": "try"}}' until='until [0-9]' tries=2 resumed=1116 ;;
-codex) call='{"name": "exec_command", "input": {"cmd": "true"}}' until='' tries=1 resumed=232 ;;
-gemini) call='{"name": "run_shell_command", "input": {"command": "true", "description": "try"}}' until='' tries=2 resumed=1116 ;;
-opencode) call='{"name": "bash", "input": {"command": "true", "description": "try"}}' until='until [0-9]' tries=2 resumed=232 ;;
+claude) until='until [0-9]' tries=2 resumed=1116 ;;
+codex) until='' tries=1 resumed=232 ;;
+gemini) until='' tries=2 resumed=1116 ;;
+opencode) until='until [0-9]' tries=2 resumed=232 ;;
 esac
 pulse_of() { headgate show "$1" --json | jq -c ".attempts[0].pulse$2"; }
 start() {

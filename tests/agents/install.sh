@@ -84,6 +84,27 @@ start_model() {
         GOOGLE_GEMINI_BASE_URL="http://127.0.0.1:$port"
 }
 
+# use_agent AGENT: the program, a model where it wants one named, and a repository to work in.
+use_agent() {
+    "need_$1"
+    settings=$XDG_CONFIG_HOME/headgate/config
+    git config --file "$settings" agent.gemini.model gemini-2.5-flash
+    git config --file "$settings" agent.opencode.model openai/gpt-5-mini
+    make_repo "$WORLD/repo"
+    cd "$WORLD/repo" || die 'there is no repository'
+}
+# shell_call AGENT: a call of its shell in its own words, for the script.
+shell_call() {
+    case $1 in
+    claude) echo '{"name": "Bash", "input": {"command": "true", "description": "try"}}' ;;
+    codex) echo '{"name": "exec_command", "input": {"cmd": "true"}}' ;;
+    gemini) echo '{"name": "run_shell_command", "input": {"command": "true", "description": "try"}}' ;;
+    opencode) echo '{"name": "bash", "input": {"command": "true", "description": "try"}}' ;;
+    esac
+}
+# heard TEXT: requests of the model that hold it. (jq's own status is that of the last line.)
+heard() { jq -c "select(.users | join(\" \") | contains(\$text))" --arg text "$1" "$WORLD/model.jsonl" | grep .; }
+
 # Calls of tools that wait. An agent's own connections are asked too; they are looked at on their own.
 pending() { headgate gate ls --json | jq -r '.calls[] | select(.state == "pending" and .source != "net") | .id'; }
 # next: wait for the one call; print its command or tool.

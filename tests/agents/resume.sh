@@ -3,14 +3,9 @@
 . "$(dirname "$0")/../lib.sh"
 . "$TESTS/agents/install.sh"
 command -v tmux >/dev/null || skip 'tmux is not installed'
-"need_$agent"
-settings=$XDG_CONFIG_HOME/headgate/config
+use_agent "$agent"
 git config --file "$settings" agent.codex.model gpt-5.4
-git config --file "$settings" agent.gemini.model gemini-2.5-flash
 git config --file "$settings" agent.opencode.model openai/gpt-4.1
-
-make_repo "$WORLD/repo"
-cd "$WORLD/repo"
 cat >"$WORLD/script.json" <<'S'
 {"main": [{"text": "FIRST-ANSWER"}, {"text": "SECOND-ANSWER"}, {"text": "THIRD-ANSWER"}, {"text": "FOURTH-ANSWER"}]}
 S
@@ -21,8 +16,6 @@ run=$(last_run)
 terminal() { tmux -S "$WORLD/tmux" -f /dev/null "$@"; }
 screen() { terminal capture-pane -p -t main; }
 shows() { screen | grep -F -- "$1"; }
-# (jq's own status is that of the last line.)
-heard() { jq -c "select(.users | join(\" \") | contains(\$text))" --arg text "$1" "$WORLD/model.jsonl" | grep .; }
 terminal new-session -d -s main -x 120 -y 40 "headgate resume -i $run.1; echo ended; sleep 100"
 check 'it opens where it was' until_true 120 shows FIRST-ANSWER
 # Gemini CLI hears nothing any more when something is typed while it loads a session.

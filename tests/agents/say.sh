@@ -2,24 +2,11 @@
 # after it has ended.
 . "$(dirname "$0")/../lib.sh"
 . "$TESTS/agents/install.sh"
-"need_$agent"
-settings=$XDG_CONFIG_HOME/headgate/config
-git config --file "$settings" agent.gemini.model gemini-2.5-flash
-git config --file "$settings" agent.opencode.model openai/gpt-5-mini
+use_agent "$agent"
 
-make_repo "$WORLD/repo"
-cd "$WORLD/repo"
-
-# A shell call in the agent's own words, and how it takes a message while it runs.
-case $agent in
-claude) call='{"name": "Bash", "input": {"command": "true", "description": "try"}}' how=said ;;
-codex) call='{"name": "exec_command", "input": {"cmd": "true"}}' how=said ;;
-gemini) call='{"name": "run_shell_command", "input": {"command": "true", "description": "try"}}' how=queued ;;
-opencode) call='{"name": "bash", "input": {"command": "true", "description": "try"}}' how=said ;;
-esac
-# heard TEXT: requests of the model that hold it.
-# (jq's own status is that of the last line.)
-heard() { jq -c "select(.users | join(\" \") | contains(\$text))" --arg text "$1" "$WORLD/model.jsonl" | grep .; }
+# How it takes a message while it runs.
+call=$(shell_call "$agent")
+if [ "$agent" = gemini ]; then how=queued; else how=said; fi
 requests() { wc -l <"$WORLD/model.jsonl"; }
 ended() { until_true 180 is_done "$run.1" || die "$(headgate show "$run.1")"; }
 n_of() { headgate show "$run.1" --json | jq ".attempts[0].$1"; }

@@ -19,6 +19,7 @@
 #include "runner/base/mem.h"
 #include "runner/base/proc.h"
 #include "tests/unit/gate/scratch.h"
+#include "tests/unit/gate/shell_pieces.h"
 
 enum { STRINGS = 400 };
 
@@ -30,37 +31,7 @@ static unsigned pick(unsigned n)
     return (seed >> 8) % n;
 }
 
-static const char *const pieces[] = {
-    "a",
-    "Z9",
-    "-x",
-    "--long=v",
-    "x=y",
-    "./p/q",
-    "@",
-    "%s",
-    "+1",
-    "k:v,w",
-    "'sq $x `y` \\n'",
-    "''",
-    "\"\"",
-    "\"dq 'in' ; | & # * ~\"",
-    "'new\nline'",
-    "\"two\nlines\"",
-    "'\"'",
-    "\"'\"",
-    "'é ü'",
-    "\"=\"",
-    "_",
-    "%",
-    "/",
-    "'*'",
-    "\"?\"",
-    "'#'",
-    ",",
-    "\"{a,b}\"",
-    "'a\tb'",
-};
+static const char *const pieces[] = {SHELL_PIECES};
 /* Sometimes a piece that must make the whole opaque; then there is nothing to replay. */
 static const char *const poison[] = {"$x",    "`x`", "\\x", "*", "~",
                                      "{a,b}", "#",   ">x",  "!", "\"$x\""};

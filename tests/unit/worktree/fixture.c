@@ -319,3 +319,13 @@ void go_round(struct fixture *f)
     assert_ok(wt_discard(&a, false, &err), &err);
     free(sh(f, f->repo, "git fsck --strict"));
 }
+
+void make_two_commits(struct fixture *f, struct wt_attempt *a)
+{
+    AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
+    make_attempt(f, a, "1.1", true, WT_ENGINE_OVERLAY);
+    free(inside(f, a,
+                "echo changed >src/one.c && echo n >new && git add . && git commit -qm one && "
+                "echo m >>new && git commit -qam two"));
+    harvest(f, a, true, &h);
+}

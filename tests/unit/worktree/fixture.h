@@ -82,4 +82,7 @@ void go_round(struct fixture *f);
 void assert_text(char *got, const char *expected);
 void assert_has(const char *text, const char *part);
 
+/* An attempt 1.1 with two commits that change src/one.c and add new, harvested. */
+void make_two_commits(struct fixture *f, struct wt_attempt *a);
+
 #endif

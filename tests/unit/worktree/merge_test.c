@@ -5,17 +5,6 @@
 
 #include "worktree/start.h"
 
-/* An attempt 1.1 with one commit, `one`, that changes src/one.c and adds new, harvested. */
-static void make_work(struct fixture *f, struct wt_attempt *a)
-{
-    AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
-    make_attempt(f, a, "1.1", true, WT_ENGINE_OVERLAY);
-    free(inside(f, a,
-                "echo changed >src/one.c && echo n >new && git add . && git commit -qm one && "
-                "echo m >>new && git commit -qam two"));
-    harvest(f, a, true, &h);
-}
-
 static bool try_merge(struct fixture *f, const char *into, enum wt_merge_how how, bool dry_run,
                       struct wt_merge *ret, struct err *err)
 {
@@ -31,7 +20,7 @@ static bool try_merge(struct fixture *f, const char *into, enum wt_merge_how how
     struct err err = ERR_INIT;                             \
     AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT; \
     AUTO_WT_MERGE struct wt_merge m = WT_MERGE_INIT;       \
-    make_work(f, &a)
+    make_two_commits(f, &a)
 
 /* Everything that a refused or a dry merge must leave as it is. */
 static char *everything(const struct fixture *f)

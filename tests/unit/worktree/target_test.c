@@ -6,17 +6,6 @@
 
 #include "worktree/start.h"
 
-/* An attempt 1.1 with two commits that change src/one.c and add new, harvested. */
-static void make_work(struct fixture *f, struct wt_attempt *a)
-{
-    AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
-    make_attempt(f, a, "1.1", true, WT_ENGINE_OVERLAY);
-    free(inside(f, a,
-                "echo changed >src/one.c && echo n >new && git add . && git commit -qm one && "
-                "echo m >>new && git commit -qam two"));
-    harvest(f, a, true, &h);
-}
-
 static bool merge_as(struct fixture *f, const struct wt_merge_ask *ask, struct wt_merge *ret,
                      struct err *err)
 {
@@ -31,7 +20,7 @@ static bool merge_as(struct fixture *f, const struct wt_merge_ask *ask, struct w
     AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT; \
     AUTO_WT_MERGE struct wt_merge m = WT_MERGE_INIT;       \
     struct wt_merge_ask ask = {.branch = "headgate/1/1"};  \
-    make_work(f, &a)
+    make_two_commits(f, &a)
 
 static void refuse_busy(struct fixture *f, const struct wt_merge_ask *ask, const char *doing)
 {
