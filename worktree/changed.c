@@ -17,19 +17,29 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
     return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
 }
 
-/* Whether anything below the open folder changed after that moment. The change time is the kernel's
- * own: an agent cannot set it. What cannot be looked at counts as changed. */
+/* Of what an overlay no longer has. All of them share an inode, whose time each mount changes; the
+ * folder has the time at which it went. */
+static bool is_whiteout(const struct stat *st)
+{
+    return S_ISCHR(st->st_mode) && st->st_rdev == 0;
+}
+
+/* Whether the open folder or anything below it changed after that moment. The change time is the
+ * kernel's own: an agent cannot set it. What cannot be looked at counts as changed. */
 static bool has_change(int dirfd, const struct timespec *when, int depth)
 {
+    struct stat own;
     int copy = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);
     AUTO_DIR DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-    if (!dir || depth > WALK_DEPTH)
+    if (!dir || depth > WALK_DEPTH || fstat(dirfd, &own) != 0 || is_later(&own.st_ctim, when))
         return true;
     for (const struct dirent *e; (e = readdir(dir));) {
         struct stat st;
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
-        if (fstatat(dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || is_later(&st.st_ctim, when))
+        if (fstatat(dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            return true;
+        if (!is_whiteout(&st) && is_later(&st.st_ctim, when))
             return true;
         if (!S_ISDIR(st.st_mode))
             continue;

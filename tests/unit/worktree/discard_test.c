@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runner/base/clock.h"
+
 #define WITH_ATTEMPT                                       \
     struct fixture *f = *state;                            \
     struct err err = ERR_INIT;                             \
@@ -66,6 +68,31 @@ static void refuses_uncommitted_work_without_a_snapshot(void **state)
     free(inside(f, &a, "echo only-here >y"));
     AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
     harvest(f, &a, false, &h);
+    assert_false(wt_discard(&a, false, &err));
+    assert_has(err.text, "brought home last");
+}
+
+/* Each mount of an overlay touches what stands for files that are gone. */
+static void deleted_files_are_no_later_change(void **state)
+{
+    WITH_ATTEMPT;
+    free(inside(
+        f, &a,
+        "git rm -q src/one.c && git rm -qr . && echo x >x && git add x && git commit -qm gone"));
+    AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
+    harvest(f, &a, true, &h);
+    in_repo(f, "git merge -q headgate/1/1");
+    assert_ok(wt_discard(&a, false, &err), &err);
+    assert_no_trace(f, &a);
+}
+
+static void a_file_that_is_deleted_later_is_one(void **state)
+{
+    WITH_ATTEMPT;
+    commit_and_harvest(f, &a, true);
+    in_repo(f, "git merge -q headgate/1/1");
+    clock_pass_tick();
+    free(inside(f, &a, "set -- $(git ls-files | grep -v /) && rm \"$1\""));
     assert_false(wt_discard(&a, false, &err));
     assert_has(err.text, "brought home last");
 }
@@ -202,6 +229,8 @@ int main(int argc, char **argv)
         TEST(refuses_to_lose_commits),
         TEST(refuses_to_lose_what_was_not_harvested),
         TEST(refuses_uncommitted_work_without_a_snapshot),
+        TEST(deleted_files_are_no_later_change),
+        TEST(a_file_that_is_deleted_later_is_one),
         TEST(force_removes_everything),
         TEST(leaves_others_alone),
     };
