@@ -9,6 +9,8 @@ chmod 755 "$WORLD"
 unset $(env | sed -n 's/^\(GIT_[A-Z_]*\|HEADGATE_[A-Z_]*\|XDG_[A-Z_]*\)=.*/\1/p') 2>/dev/null || :
 export HOME="$WORLD/home" XDG_RUNTIME_DIR="$WORLD/run" LANG=C.UTF-8 LC_ALL=C.UTF-8 TZ=UTC TERM=xterm-256color NO_COLOR=1
 export XDG_STATE_HOME="$WORLD/state" XDG_CONFIG_HOME="$WORLD/config" PATH="$BIN:/usr/local/bin:/usr/bin:/bin"
+# Where tests run is nothing that the programs under test should see: some agents draw no screen where they find these.
+unset CI CONTINUOUS_INTEGRATION BUILD_NUMBER RUN_ID 2>/dev/null || :
 export PAGER=cat GIT_PAGER=cat
 mkdir -p "$HOME" "$XDG_STATE_HOME" "$XDG_CONFIG_HOME/headgate"
 mkdir -m 700 "$XDG_RUNTIME_DIR"

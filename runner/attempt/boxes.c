@@ -363,6 +363,15 @@ static bool add_agent(struct box_spec *spec, const struct boxes *b, struct err *
     return agent->prepare(spec, &start, err);
 }
 
+/* Whatever the shell was that asked: what draws is our own terminal, and a person sits before it.
+ * Programs that find CI set (in a container, say) would draw nothing until they end. */
+static void tell_terminal(struct box_spec *spec)
+{
+    strv_env_set(&spec->env, "TERM", "xterm-256color");
+    if (strv_env_get(&spec->env, "CI"))
+        strv_env_set(&spec->env, "CI", "false");
+}
+
 bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
 {
     AUTO_BOX_SPEC struct box_spec spec;
@@ -393,8 +402,8 @@ bool boxes_agent(struct box_spec *ret, const struct boxes *b, struct err *err)
     spec.pty = b->spec->interactive;
     spec.exec_notify = b->spec->exec != EXEC_OFF;
     spec.move_notify = spec.overlay.upper != NULL;
-    if (spec.pty) /* whatever the person's is: what draws it is our own terminal */
-        strv_env_set(&spec.env, "TERM", "xterm-256color");
+    if (spec.pty)
+        tell_terminal(&spec);
     spec.cols = (uint16_t)(b->spec->cols > 0 ? b->spec->cols : 80);
     spec.rows = (uint16_t)(b->spec->rows > 0 ? b->spec->rows : 24);
     if (b->spec->require && !layer_parse_required(&spec.require, b->spec->require, err))

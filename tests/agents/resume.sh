@@ -16,6 +16,8 @@ run=$(last_run)
 terminal() { tmux -S "$WORLD/tmux" -f /dev/null "$@"; }
 screen() { terminal capture-pane -p -t main; }
 shows() { screen | grep -F -- "$1"; }
+# As from a shell of a machine that only builds: a person sits before this terminal all the same.
+export CI=true
 terminal new-session -d -s main -x 120 -y 40 "headgate resume -i $run.1; echo ended; sleep 100"
 check 'it opens where it was' until_true 120 shows FIRST-ANSWER
 # Gemini CLI hears nothing any more when something is typed while it loads a session.

@@ -183,9 +183,12 @@ if [ -n "$has_claude" ]; then
     check 'and says why' sh -c "headgate logs '$(last_run).1' | grep -q 'log in again with'"
 fi
 new_login "$FILE"
-more 3
+# A stand-in asks again within the second in which the end of the login is not asked about anew.
+goes_on() { [ "$(said "$1" answer | tail -n 1)" = 200 ]; }
+for i in 1 2; do
+    check "logged in again, $fakes.$i goes on" until_true 60 goes_on "$fakes.$i"
+done
 end_fakes
-check_equal 'logged in again, they go on' 200 "$(tail -n 1 "$WORLD/answers")"
 
 # ---- a token that lives for a year is a key ----
 if [ -n "$has_claude" ]; then
