@@ -15,7 +15,7 @@ static const struct {
     {ERR_NONE, "none", 0},           {ERR_USAGE, "usage", 2},       {ERR_FAILED, "failed", 1},
     {ERR_NOT_FOUND, "not_found", 1}, {ERR_CONFLICT, "conflict", 1}, {ERR_REFUSED, "refused", 1},
     {ERR_LIMIT, "limit", 1},         {ERR_LAYER, "layer", 4},       {ERR_FORMAT, "format", 1},
-    {ERR_SYS, "system", 5},          {ERR_INTERNAL, "internal", 5},
+    {ERR_SYS, "system", 5},          {ERR_INTERNAL, "internal", 5}, {ERR_SHOWN, "shown", 0},
 };
 
 /* The length of the UTF-8 sequence that lead starts, as far as the lead byte tells. */

@@ -27,6 +27,7 @@ enum err_code {
     ERR_FORMAT,    /* malformed input from outside (exit 1) */
     ERR_SYS,       /* a system call failed; sys_errno says which way (exit 5) */
     ERR_INTERNAL,  /* Headgate itself is at fault (exit 5) */
+    ERR_SHOWN,     /* no error: help was asked for and shown, nothing is left to do (exit 0) */
 };
 
 struct err {

@@ -334,7 +334,7 @@ int cmd_box(int argc, char **argv)
     int status = 0;
     if (box(&status, argv, &err))
         return status;
-    if (err.code == ERR_NONE)
+    if (err.code == ERR_SHOWN)
         return 0;
     cmd_exit(false, &err);
     return EXIT_HEADGATE;

@@ -134,6 +134,8 @@ bool cmd_parse(struct cmd_args *ret, char **argv, const struct opt *table, size_
     struct err print = ERR_INIT;
     if (!cmd_print_help(argv[0], all, n + 1, &print))
         *err = print;
+    else
+        err_set(err, ERR_SHOWN, "the help of %s was shown", argv[0]);
     return false;
 }
 
@@ -154,11 +156,16 @@ bool cmd_parse_n(struct cmd_args *ret, char **argv, const struct opt *table, siz
 
 int cmd_exit(bool ok, const struct err *err)
 {
-    if (ok || err->code == ERR_NONE)
+    static const struct err wordless = {
+        .code = ERR_INTERNAL,
+        .text = "the command failed and did not say why, which is a fault of Headgate",
+    };
+    if (ok || err->code == ERR_SHOWN)
         return 0;
-    AUTO_FREE char *text = text_clean(err->text);
+    const struct err *what = err->code == ERR_NONE ? &wordless : err;
+    AUTO_FREE char *text = text_clean(what->text);
     fprintf(stderr, "headgate: %s\n", text);
-    return err_exit_code(err);
+    return err_exit_code(what);
 }
 
 void cmd_quote(struct buf *out, char *const *words, size_t n)

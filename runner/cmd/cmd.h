@@ -45,7 +45,7 @@ struct cmd_args {
 void cmd_args_release(struct cmd_args *a);
 
 /* Parse a handler's words with its option table; `--help` is added to it. False with err->code
- * ERR_NONE when the help was asked for and printed: nothing is left to do. */
+ * ERR_SHOWN when the help was asked for and printed: nothing is left to do. */
 bool cmd_parse(struct cmd_args *ret, char **argv, const struct opt *table, size_t n,
                struct err *err) WARN_UNUSED;
 /* The same, and the number of operands must lie in min..max; the error shows the usage. */
@@ -53,8 +53,8 @@ bool cmd_parse_n(struct cmd_args *ret, char **argv, const struct opt *table, siz
                  size_t max, struct err *err) WARN_UNUSED;
 /* ERR_USAGE: "<why>; usage: headgate <name> <usage>". Always false. */
 bool cmd_usage(const char *full_name, const char *why, struct err *err);
-/* The exit code of a handler: 0 when ok; else print the error, if there is one, and give its code.
- */
+/* The exit code of a handler: 0 when ok; else print the error and give its code; ERR_SHOWN is
+ * none. */
 int cmd_exit(bool ok, const struct err *err);
 /* Print the help of one command with its options. */
 bool cmd_print_help(const char *full_name, const struct opt *table, size_t n,

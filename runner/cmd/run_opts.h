@@ -21,7 +21,7 @@ struct run_opts {
 void run_opts_init(struct run_opts *o);
 void run_opts_release(struct run_opts *o);
 /* Fill an initialised value. Strings of ret are borrowed from argv. ERR_USAGE says what is wrong
- * with which word; as with cmd_parse, false with ERR_NONE when help was printed. */
+ * with which word; as with cmd_parse, false with ERR_SHOWN when help was printed. */
 bool run_opts_parse(struct run_opts *ret, char **argv, struct err *err) WARN_UNUSED;
 
 #endif

@@ -96,7 +96,7 @@ static void codes_have_names_and_exits(void **state)
         {ERR_NONE, "none", 0},           {ERR_USAGE, "usage", 2},       {ERR_FAILED, "failed", 1},
         {ERR_NOT_FOUND, "not_found", 1}, {ERR_CONFLICT, "conflict", 1}, {ERR_REFUSED, "refused", 1},
         {ERR_LIMIT, "limit", 1},         {ERR_LAYER, "layer", 4},       {ERR_FORMAT, "format", 1},
-        {ERR_SYS, "system", 5},          {ERR_INTERNAL, "internal", 5},
+        {ERR_SYS, "system", 5},          {ERR_INTERNAL, "internal", 5}, {ERR_SHOWN, "shown", 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err = {.code = cases[i].code};

@@ -82,12 +82,25 @@ static void lists_every_command(void **state)
         assert_non_null(strstr(text.ptr, c->help));
 }
 
+static void no_failure_is_a_success(void **state)
+{
+    (void)state;
+    struct err wordless = ERR_INIT, shown = ERR_INIT, wrong = ERR_INIT;
+    err_set(&shown, ERR_SHOWN, "help");
+    err_set(&wrong, ERR_USAGE, "wrong");
+    assert_int_equal(cmd_exit(true, &wordless), 0);
+    assert_int_equal(cmd_exit(false, &shown), 0);
+    assert_int_equal(cmd_exit(false, &wrong), 2);
+    assert_int_equal(cmd_exit(false, &wordless), 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_full_names),   cmocka_unit_test(suggests_only_what_is_near),
-        cmocka_unit_test(quotes_for_a_shell), cmocka_unit_test(usage_shows_the_form),
-        cmocka_unit_test(counts_operands),    cmocka_unit_test(lists_every_command),
+        cmocka_unit_test(no_failure_is_a_success),    cmocka_unit_test(finds_full_names),
+        cmocka_unit_test(suggests_only_what_is_near), cmocka_unit_test(quotes_for_a_shell),
+        cmocka_unit_test(usage_shows_the_form),       cmocka_unit_test(counts_operands),
+        cmocka_unit_test(lists_every_command),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
