@@ -104,6 +104,31 @@ static void add_trust(struct box_spec *spec, const struct agent_start *start)
     strv_push(&spec->argv, word.ptr);
 }
 
+/* Of these it asks at its start whether the newer one is to be taken, and does nothing until then.
+ * Answered: the person chose. */
+static const struct {
+    const char *model, *newer;
+} successors[] = {
+    {"gpt-5.5", "gpt-6-sol"},
+    {"gpt-5.6-sol", "gpt-6-sol"},
+    {"gpt-5.6-terra", "gpt-6-sol"},
+    {"gpt-5.6-luna", "gpt-6-luna"},
+};
+
+static void keep_model(struct box_spec *spec)
+{
+    AUTO_BUF struct buf word = BUF_INIT;
+    for (size_t i = 0; i < ARRAY_LEN(successors); i++) {
+        buf_adds(&word, i ? "," : "notice.model_migrations={");
+        add_quoted(&word, successors[i].model);
+        buf_addch(&word, '=');
+        add_quoted(&word, successors[i].newer);
+    }
+    buf_addch(&word, '}');
+    strv_push(&spec->argv, "-c");
+    strv_push(&spec->argv, word.ptr);
+}
+
 static void add_settings(struct box_spec *spec, const struct agent_start *start)
 {
     const char *model = config_str(start->config, "agent.codex.model", NULL);
@@ -144,6 +169,7 @@ static void add_interactive(struct box_spec *spec, const struct agent_start *sta
     add_settings(spec, start);
     set_text(spec, "approval_policy", "never");
     set_text(spec, "sandbox_mode", "danger-full-access");
+    keep_model(spec);
     /* For announcements. What its tools start may still ask for that host. */
     strv_env_set(&spec->env, "NO_PROXY", "raw.githubusercontent.com");
     set_text(spec, "shell_environment_policy.set.NO_PROXY", "127.0.0.1,localhost,::1");

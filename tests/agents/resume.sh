@@ -4,7 +4,7 @@
 . "$TESTS/agents/install.sh"
 command -v tmux >/dev/null || skip 'tmux is not installed'
 use_agent "$agent"
-git config --file "$settings" agent.codex.model gpt-5.4
+git config --file "$settings" agent.codex.model gpt-5.5 # of which it would ask whether a newer one is wanted
 git config --file "$settings" agent.opencode.model openai/gpt-4.1
 cat >"$WORLD/script.json" <<'S'
 {"main": [{"text": "FIRST-ANSWER"}, {"text": "SECOND-ANSWER"}, {"text": "THIRD-ANSWER"}, {"text": "FOURTH-ANSWER"}]}
