@@ -15,6 +15,7 @@
 #include "worktree/changed.h"
 #include "worktree/fault.h"
 #include "worktree/gitrun.h"
+#include "worktree/left.h"
 #include "worktree/merged.h"
 #include "worktree/moment.h"
 #include "worktree/record.h"
@@ -81,6 +82,39 @@ static bool count_lost_here(int64_t *ret, const struct wt_attempt *a, struct err
     return !is_in || count_lost_without(ret, a, tip, err);
 }
 
+/* A ref of the attempt whose object is no commit (an annotated tag, a tagged file) and has no name
+ * of the person's. *ret_name: allocated, NULL for none. */
+static bool find_lone(char **ret_name, const struct wt_attempt *a, struct err *err)
+{
+    AUTO_BUF struct buf out = BUF_INIT;
+    AUTO_STRV struct strv lone = STRV_INIT, known = STRV_INIT;
+    AUTO_FREE char *own = xasprintf(REFS_OWN "%s/", refs_attempt_part(a->branch));
+    struct gitrun g = {.git_dir = a->repo};
+    if (!gitrun_out(&out, &g,
+                    GIT_ARGS("for-each-ref", "--format=%(objecttype) %(objectname) %(refname)", own,
+                             "refs/tags", "refs/heads", "refs/notes"),
+                    err))
+        return false;
+    char *rest = out.ptr;
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        char *oid = strchr(line, ' '), *name = oid ? strchr(++oid, ' ') : NULL;
+        if (!name || strncmp(line, "commit ", strlen("commit ")) == 0)
+            continue;
+        *name++ = '\0';
+        if (strncmp(name, own, strlen(own)) != 0)
+            strv_push(&known, oid);
+        else
+            strv_pushf(&lone, "%s %s", oid, name);
+    }
+    for (size_t i = 0; i < lone.n && !*ret_name; i++) {
+        const char *name = strchr(lone.v[i], ' ');
+        AUTO_FREE char *oid = xstrndup(lone.v[i], (size_t)(name - lone.v[i]));
+        if (!strv_has(&known, oid))
+            *ret_name = xstrdup(name + 1);
+    }
+    return true;
+}
+
 /* With those of its submodules. */
 static bool count_lost(int64_t *ret, const struct wt_attempt *a, struct err *err)
 {
@@ -100,23 +134,20 @@ static bool count_lost(int64_t *ret, const struct wt_attempt *a, struct err *err
 bool wt_is_merged(bool *ret, const struct wt_attempt *a, struct err *err)
 {
     int64_t lost = 0;
-    if (!count_lost(&lost, a, err))
+    AUTO_FREE char *lone = NULL;
+    if (!count_lost(&lost, a, err) || !find_lone(&lone, a, err))
         return false;
-    *ret = lost == 0;
+    *ret = lost == 0 && !lone;
     return true;
 }
 
 static bool refuse_unharvested(const struct wt_attempt *a, struct err *err)
 {
     struct timespec when;
-    AUTO_FREE char *left = fs_join(a->dir, RECORD_LEFT);
     if (!moment_known(&when, a, RECORD_ATTEMPT))
         return err_set(err, ERR_NOT_FOUND, "there is no worktree of an attempt in %s", a->dir);
-    if (fs_exists(left))
-        return err_set(err, ERR_REFUSED,
-                       "attempt %s has files that are too large to be brought home, in %s; copy "
-                       "them, or remove it all the same with --force",
-                       a->id, attempt_files(a));
+    if (!left_refuse(a, err))
+        return false;
     if (!changed_since(attempt_files(a), NULL, &when) && !changed_since(a->gitdir, NULL, &when))
         return true;
     return err_set(err, ERR_REFUSED,
@@ -128,8 +159,14 @@ static bool refuse_unharvested(const struct wt_attempt *a, struct err *err)
 static bool refuse_unmerged(const struct wt_attempt *a, struct err *err)
 {
     int64_t lost = 0;
-    if (!count_lost(&lost, a, err))
+    AUTO_FREE char *lone = NULL;
+    if (!count_lost(&lost, a, err) || !find_lone(&lone, a, err))
         return false;
+    if (lost == 0 && lone)
+        return err_set(err, ERR_REFUSED,
+                       "attempt %s has an object in no other place, %s; give it a name of yours "
+                       "(git tag NAME %s), or discard it with --force",
+                       a->id, lone, lone);
     return lost == 0 ||
            err_set(err, ERR_REFUSED,
                    "attempt %s has %" PRId64 " commit%s in no other branch; merge %s, or discard "

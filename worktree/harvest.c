@@ -21,6 +21,7 @@
 #include "worktree/gitrun.h"
 #include "worktree/harvest_box.h"
 #include "worktree/include.h"
+#include "worktree/left.h"
 #include "worktree/lfs.h"
 #include "worktree/meanwhile.h"
 #include "worktree/moment.h"
@@ -116,7 +117,7 @@ static void set_if_new(struct buf *tx, const struct ref_list *now, const char *n
 
 static bool is_box_ref(const struct names *n, const char *name)
 {
-    static const char *const kinds[] = {"heads/", "tags/", "stash/"};
+    static const char *const kinds[] = {"heads/", "tags/", "stash/", "worktrees/", "other/"};
     size_t len = strlen(n->own);
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (strncmp(name, n->own, len) == 0 && strncmp(name + len, kinds[i], strlen(kinds[i])) == 0)
@@ -283,10 +284,7 @@ static bool summarise(struct wt_harvest *ret, const struct homecoming *h, struct
         return false;
     ret->commits = strtoll(count.ptr, NULL, 10);
     ret->files = (int64_t)diff.n;
-    for (size_t i = 0; i < h->box.special.n; i++)
-        review_add(&ret->review, "special file, left out", h->box.special.v[i]);
-    for (size_t i = 0; i < h->box.large.n; i++)
-        review_add(&ret->review, "too large, left out", h->box.large.v[i]);
+    left_add_review(&ret->review, &h->box);
     return review_list(&ret->review, a->repo, &diff, a->hooks_in_tree, err);
 }
 
@@ -302,26 +300,13 @@ static char *make_note(const struct homecoming *h, const char *obstacle)
     AUTO_BUF struct buf note = BUF_INIT;
     if (obstacle)
         buf_addf(&note, "%s; the attempt's own tip is at %s", obstacle, h->names.head);
-    if (h->box.large.n > 0)
-        add_sentence(&note, "files that are too large were left out (see the review list); they "
-                            "are in the worktree alone");
-    if (h->box.special.n > 0)
-        add_sentence(&note, "pipes, sockets or devices were left out");
+    left_add_note(&note, &h->box);
     if (h->box.note.len > 0)
         add_sentence(&note, h->box.note.ptr);
     AUTO_FREE char *held_back = include_note(h->a->dir);
     if (held_back)
         add_sentence(&note, held_back);
     return note.len > 0 ? buf_steal(&note) : NULL;
-}
-
-/* Discard asks while there is what only the worktree has. */
-static bool note_left_out(const struct homecoming *h, struct err *err)
-{
-    AUTO_FREE char *path = fs_join(h->a->dir, RECORD_LEFT);
-    if (h->box.large.n > 0)
-        return fs_write_plain(AT_FDCWD, path, "", 0, 0600, err);
-    return unlink(path) == 0 || errno == ENOENT || err_sys(err, errno, "cannot remove %s", path);
 }
 
 /* A git that was killed with its box leaves locks, which would stop every git of a resumed one. */
@@ -360,7 +345,7 @@ static bool bring_home(struct wt_harvest *ret, struct homecoming *h, wt_box_fn r
         clear_locks(h->a);
     h->tip = *h->box.snapshot ? h->box.snapshot : *h->box.head ? h->box.head : NULL;
     if (!import(h, err) || !set_refs(h, &why, err) || !wt_fault(err) ||
-        (h->with_snapshot && (!note_left_out(h, err) || !moment_keep(h->a, err))))
+        (h->with_snapshot && (!left_keep(h->a, &h->box, err) || !moment_keep(h->a, err))))
         return false;
     const char *tip = h->tip ? h->tip : h->a->base;
     memcpy(ret->tip, tip, strlen(tip) + 1);

@@ -14,15 +14,13 @@
 #include "worktree/gitrun.h"
 #include "worktree/include.h"
 #include "worktree/pump.h"
-#include "worktree/unread.h"
 
 enum { KNOWN_MAX = 4096, SEEDED_BYTES = 64 * 1024 * 1024, PACK_HEADER_BYTES = 12 };
 
 void harvest_box_release(struct harvest_box *b)
 {
     refs_release(&b->refs);
-    strv_release(&b->special);
-    strv_release(&b->large);
+    unread_release(&b->unread);
     buf_release(&b->note);
     auto_fd_(&b->pack_fd);
     *b = (struct harvest_box)HARVEST_BOX_INIT;
@@ -52,25 +50,53 @@ static bool parse_ref(struct harvest_box *b, char *text, size_t oid_len, struct 
     if (!name)
         return err_set(err, ERR_FORMAT, "the box listed a ref in an unknown form");
     *name++ = '\0';
-    bool is_known_kind =
-        strncmp(name, "refs/heads/", 11) == 0 || strncmp(name, "refs/tags/", 10) == 0;
-    if (!is_oid(text, oid_len) || !is_known_kind || !refs_is_valid_name(name))
+    bool is_plain = strncmp(name, "refs/heads/", 11) == 0 || strncmp(name, "refs/tags/", 10) == 0;
+    bool is_ref = strncmp(name, "refs/", 5) == 0;
+    if (!is_oid(text, oid_len) || !is_ref || !refs_is_valid_name(name))
         return err_set(err, ERR_FORMAT, "the box listed a ref that git would not allow");
-    refs_add(&b->refs, name, text, NULL);
+    AUTO_FREE char *own = xasprintf("refs/%s%s", is_plain ? "" : "other/", name + 5);
+    refs_add(&b->refs, own, text, NULL);
     return true;
 }
 
-static bool parse_stash(struct harvest_box *b, const char *text, size_t oid_len, size_t *n,
-                        struct err *err)
+/* What has no name of its own. */
+static bool parse_unnamed(struct harvest_box *b, const char *kind, const char *text, size_t oid_len,
+                          size_t *n, struct err *err)
 {
     if (!is_oid(text, oid_len))
-        return err_set(err, ERR_FORMAT, "the box listed a stash in an unknown form");
-    AUTO_FREE char *name = xasprintf("refs/stash/%zu", (*n)++);
+        return err_set(err, ERR_FORMAT, "the box listed a commit in an unknown form");
+    AUTO_FREE char *name = xasprintf("refs/%s/%zu", kind, (*n)++);
     refs_add(&b->refs, name, text, NULL);
     return true;
 }
 
-static bool parse_line(struct harvest_box *b, char *line, size_t oid_len, size_t *n_stash,
+/* How many of them there were. */
+struct unnamed {
+    size_t stash, worktrees;
+};
+
+static bool parse_left_out(struct harvest_box *b, const char *line)
+{
+    const struct {
+        const char *kind;
+        struct strv *list;
+    } kinds[] = {
+        {"special ", &b->unread.special},
+        {"large ", &b->unread.large},
+        {"closed ", &b->unread.closed},
+        {"nested ", &b->unread.nested},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        size_t len = strlen(kinds[i].kind);
+        if (strncmp(line, kinds[i].kind, len) != 0)
+            continue;
+        strv_push(kinds[i].list, line + len);
+        return true;
+    }
+    return false;
+}
+
+static bool parse_line(struct harvest_box *b, char *line, size_t oid_len, struct unnamed *n,
                        struct err *err)
 {
     if (b->refs.n >= HARVEST_MAX_REFS)
@@ -82,11 +108,13 @@ static bool parse_line(struct harvest_box *b, char *line, size_t oid_len, size_t
     if (strncmp(line, "ref ", 4) == 0)
         return parse_ref(b, line + 4, oid_len, err);
     if (strncmp(line, "stash ", 6) == 0)
-        return parse_stash(b, line + 6, oid_len, n_stash, err);
-    if (strncmp(line, "special ", 8) == 0)
-        return strv_push(&b->special, line + 8), true;
-    if (strncmp(line, "large ", 6) == 0)
-        return strv_push(&b->large, line + 6), true;
+        return parse_unnamed(b, "stash", line + 6, oid_len, &n->stash, err);
+    if (strncmp(line, "worktree ", 9) == 0)
+        return parse_unnamed(b, "worktrees", line + 9, oid_len, &n->worktrees, err);
+    if (parse_left_out(b, line))
+        return true;
+    if (strcmp(line, "partial") == 0)
+        return b->is_partial = true;
     if (strncmp(line, "note ", 5) != 0)
         return err_set(err, ERR_FORMAT, "the box printed an unknown line");
     if (b->note.len < 500) {
@@ -102,7 +130,7 @@ bool harvest_box_parse(struct harvest_box *ret, size_t *ret_pack_at, const char 
 {
     static const char first[] = "headgate-harvest 1";
     AUTO_HARVEST_BOX struct harvest_box b = HARVEST_BOX_INIT;
-    size_t n_stash = 0;
+    struct unnamed n = {.stash = 0};
     bool is_first = true;
     for (size_t at = 0; at < len;) {
         const char *end = memchr(text + at, '\n', len - at);
@@ -119,7 +147,7 @@ bool harvest_box_parse(struct harvest_box *ret, size_t *ret_pack_at, const char 
             b = (struct harvest_box)HARVEST_BOX_INIT;
             return true;
         }
-        if (!is_first && !parse_line(&b, line, oid_len, &n_stash, err))
+        if (!is_first && !parse_line(&b, line, oid_len, &n, err))
             return false;
         is_first = false;
     }
@@ -154,17 +182,28 @@ static void add_nul(struct buf *out, const struct strv *paths, const char *prefi
 static bool write_paths(const struct harvest_ask *ask, const char *scratch, struct err *err)
 {
     AUTO_UNREAD struct unread found = UNREAD_INIT;
-    AUTO_BUF struct buf special = BUF_INIT, large = BUF_INIT, paths = BUF_INIT;
+    AUTO_BUF struct buf paths = BUF_INIT;
     if (ask->with_snapshot && !unread_find(&found, ask->a, err))
         return false;
-    add_nul(&special, &found.special, "");
-    add_nul(&large, &found.large, "");
+    const struct {
+        const char *name;
+        const struct strv *list;
+    } kinds[] = {
+        {"special", &found.special},
+        {"large", &found.large},
+        {"closed", &found.closed},
+        {"nested", &found.nested},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        AUTO_BUF struct buf list = BUF_INIT;
+        add_nul(&list, kinds[i].list, "");
+        if (!write_scratch(scratch, kinds[i].name, &list, err))
+            return false;
+    }
     buf_add(&paths, ".", sizeof("."));
     add_nul(&paths, &found.special, ":(exclude,literal)");
     add_nul(&paths, &found.large, ":(exclude,literal)");
-    return write_scratch(scratch, "special", &special, err) &&
-           write_scratch(scratch, "large", &large, err) &&
-           write_scratch(scratch, "paths", &paths, err);
+    return write_scratch(scratch, "paths", &paths, err);
 }
 
 static bool make_scratch(const struct harvest_ask *ask, const char *scratch, struct err *err)
@@ -185,7 +224,9 @@ static bool run_box(const struct harvest_ask *ask, const char *scratch, int out_
     const struct wt_attempt *a = ask->a;
     AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
     AUTO_STRV struct strv env = STRV_INIT;
-    AUTO_BUF struct buf objects = BUF_INIT;
+    AUTO_BUF struct buf objects = BUF_INIT, script = BUF_INIT;
+    for (size_t i = 0; harvest_script[i]; i++)
+        buf_adds(&script, harvest_script[i]);
     AUTO_FREE char *plain = fs_join(a->gitdir, "objects");
     gitrun_quote_path(&objects, plain);
     strv_pushf(&env, "GIT_DIR=%s", a->gitdir);
@@ -197,7 +238,7 @@ static bool run_box(const struct harvest_ask *ask, const char *scratch, int out_
     strv_push(&env, "GIT_NO_REPLACE_OBJECTS=1");
     strv_push(&env, "LC_ALL=C");
     const char *const argv[] = {
-        "sh", "-c", harvest_script, "harvest", ask->with_snapshot ? "snapshot" : "refs", NULL};
+        "sh", "-c", script.ptr, "harvest", ask->with_snapshot ? "snapshot" : "refs", NULL};
     struct wt_box_job job = {
         .argv = argv,
         .env = env,

@@ -9,6 +9,7 @@
 #define WORKTREE_HARVEST_BOX_H
 
 #include "worktree/refs.h"
+#include "worktree/unread.h"
 #include "worktree/worktree.h"
 
 /* Bounds on what one harvest may bring. */
@@ -22,18 +23,20 @@ enum { HARVEST_MAX_REFS = 10000, HARVEST_MAX_HEADER_BYTES = 4 * 1024 * 1024 };
 struct harvest_box {
     char head[65];     /* "" when the box's HEAD has no commit */
     char snapshot[65]; /* "" */
-    struct ref_list
-        refs; /* changed heads and tags by their names, stash entries as "refs/stash/I" */
-    struct strv special, large; /* paths that are left out (unread.h), as the box wrote them */
-    struct buf note;            /* what a person should know, sanitised; "" */
-    int pack_fd;                /* at the first byte of the pack; -1 when there is nothing new */
+    /* Changed heads and tags by their names; entries of the stash and what an interrupted command
+     * had put aside as "refs/stash/I", detached HEADs of worktrees of its own as
+     * "refs/worktrees/I", and any other, say refs/notes/x, as "refs/other/notes/x". */
+    struct ref_list refs;
+    struct unread unread; /* what is left out, but for what is ignored; as the box wrote it */
+    bool is_partial;      /* git could not record all other files */
+    struct buf note;      /* what a person should know, sanitised; "" */
+    int pack_fd;          /* at the first byte of the pack; -1 when there is nothing new */
     uint32_t n_objects;
 };
 
-#define HARVEST_BOX_INIT                                                                   \
-    {                                                                                      \
-        .refs = REF_LIST_INIT, .special = STRV_INIT, .large = STRV_INIT, .note = BUF_INIT, \
-        .pack_fd = -1                                                                      \
+#define HARVEST_BOX_INIT                                                              \
+    {                                                                                 \
+        .refs = REF_LIST_INIT, .unread = UNREAD_INIT, .note = BUF_INIT, .pack_fd = -1 \
     }
 #define AUTO_HARVEST_BOX __attribute__((cleanup(harvest_box_release)))
 
@@ -55,6 +58,7 @@ bool harvest_box_parse(struct harvest_box *ret, size_t *ret_pack_at, const char 
                        size_t oid_len, struct err *err) WARN_UNUSED;
 void harvest_box_release(struct harvest_box *b);
 
-extern const char harvest_script[];
+/* Its parts, one after the other; NULL ends them. */
+extern const char *const harvest_script[];
 
 #endif

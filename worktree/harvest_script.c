@@ -7,10 +7,15 @@
  * GIT_WORK_TREE (snapshot only), HARVEST_OBJECTS (the quoted path of its objects), HARVEST_LAST
  * (the last snapshot or nothing). In the scratch folder: seed (refs as they were given), have
  * (objects the host has), seeded (paths of worktree.include), paths (what is added, and what not),
- * special and large (what is left out).
+ * special, large, closed and nested (unread.h).
  *
- * What an agent's index says of a file that has not changed is believed, as is its "assume
- * unchanged".
+ * What an agent's index says of a file that has not changed is believed; not so its "assume
+ * unchanged" and "skip worktree", which hide changes from git: with core.sparseCheckout the latter
+ * means absent files alone.
+ *
+ * A file on which git gives up ("fatal: BOM is required ...") must not cost the others: what has
+ * changed is then added by halves, until only such files are left. Status 1 without an error means
+ * that what is excluded is ignored as well.
  *
  * Programs are started for what is there only: on a small repository they are most of a harvest's
  * cost.
@@ -18,12 +23,13 @@
  * The git folder is read-only: new objects and the temporary index are in scratch. A snapshot holds
  * the files as they are, ignored ones never; a path that was seeded keeps the state it has in HEAD.
  */
-const char harvest_script[] =
+static const char snapshot_part[] =
     "set -u\n"
-    "s=/run/headgate/scratch ask=" CHANGES_HOOK " notes= snapshot=-\n"
+    "s=/run/headgate/scratch ask=" CHANGES_HOOK " notes= snapshot=- partial=\n"
     "g() {\n"
     "    command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.pager=cat \\\n"
     "        -c core.safecrlf=false -c core.splitIndex=false -c gc.auto=0 \\\n"
+    "        -c core.sparseCheckout=true -c sparse.expectFilesOutsideOfPatterns=false \\\n"
     "        -c maintenance.auto=false -c advice.addEmbeddedRepo=false -c commit.gpgSign=false \\\n"
     "        -c lfs.storage=\"$s/lfs\" "
     "\"$@\"\n"
@@ -59,6 +65,39 @@ const char harvest_script[] =
     "        [ \"$(g rev-parse -q --verify \"$HARVEST_LAST^{tree}\")\" = \"$tree\" ] &&\n"
     "        [ \"$(g rev-parse -q --verify \"$HARVEST_LAST^\")\" = \"$head\" ]\n"
     "}\n"
+    "show_hidden() {\n"
+    "    g ls-files -z -v | sed -zn 's/^[a-z] //p' >\"$s/hidden\"\n"
+    "    [ ! -s \"$s/hidden\" ] ||\n"
+    "        g update-index -q -z --no-assume-unchanged --stdin <\"$s/hidden\" || :\n"
+    "}\n"
+    "add() {\n"
+    "    file=$1 r=0 && shift\n"
+    "    g \"$@\" add -A --sparse --ignore-errors --pathspec-from-file=\"$file\" \\\n"
+    "        --pathspec-file-nul 2>\"$s/said\" || r=$?\n"
+    "    [ $r != 0 ] || return 0\n"
+    "    [ $r != 1 ] || grep -q ^error: \"$s/said\" || return 0\n"
+    "    [ -s \"$s/why\" ] || grep -m 1 -E '^(error|fatal):' \"$s/said\" >\"$s/why\"\n"
+    "    return $r\n"
+    "}\n"
+    "add_halves() {\n"
+    "    GIT_LITERAL_PATHSPECS=1 add \"$1\" || [ $r != 1 ] || return 0\n"
+    "    n=$(tr -dc '\\0' <\"$1\" | wc -c)\n"
+    "    [ $r -gt 1 ] && [ \"$n\" -gt 1 ] || return 0\n"
+    "    head -zn $((n / 2)) \"$1\" >\"$1a\"\n"
+    "    tail -zn +$((n / 2 + 1)) \"$1\" >\"$1b\"\n"
+    "    add_halves \"$1a\"\n"
+    "    add_halves \"$1b\"\n"
+    "}\n"
+    "add_all() {\n"
+    "    add \"$s/paths\" \"$@\" && return\n"
+    "    if [ $r != 1 ]; then\n"
+    "        g ls-files -z -m -d -o --exclude-standard | sort -zu >\"$s/changed\"\n"
+    "        cat \"$s/special\" \"$s/large\" | sort -z | comm -z -13 - \"$s/changed\" >\"$s/c\"\n"
+    "        add_halves \"$s/c\"\n"
+    "    fi\n"
+    "    partial=1\n"
+    "    note \"some files could not be recorded: $(cat \"$s/why\")\"\n"
+    "}\n"
     "take_snapshot() {\n"
     "    cd \"$GIT_WORK_TREE\" && mkdir \"$s/objects\" || die 'the worktree cannot be entered'\n"
     "    export GIT_OBJECT_DIRECTORY=\"$s/objects\" GIT_INDEX_FILE=\"$s/index\"\n"
@@ -68,10 +107,8 @@ const char harvest_script[] =
     "    g ls-files -u >\"$s/u\"\n"
     "    [ ! -s \"$s/u\" ] || cut -f2- \"$s/u\" | sort -u | head -n 100 >\"$s/unmerged\"\n"
     "    [ ! -x $ask ] || set -- -c core.fsmonitor=$ask\n"
-    "    g \"$@\" add -A --sparse --ignore-errors --pathspec-from-file=\"$s/paths\" "
-    "--pathspec-file-nul "
-    "2>\"$s/said\" ||\n"
-    "        note \"some files could not be recorded: $(grep -v ^hint: \"$s/said\" | head -n 1)\"\n"
+    "    show_hidden\n"
+    "    add_all \"$@\"\n"
     "    leave_seeded_out && tree=$(g write-tree) || die 'the worktree cannot be recorded'\n"
     "    if [ \"$head\" = - ]; then same=$(g mktree </dev/null); else same=$(g rev-parse "
     "\"$head^{tree}\"); fi\n"
@@ -84,17 +121,43 @@ const char harvest_script[] =
     "    if [ \"$head\" = - ]; then set --; else set -- -p \"$head\"; fi\n"
     "    snapshot=$(g commit-tree \"$tree\" \"$@\" -F \"$s/message\") || die 'no snapshot could be "
     "made'\n"
-    "}\n"
+    "}\n";
+
+static const char listing_part[] =
     "list_unread() {\n"
     "    [ -s \"$s/$1\" ] || return 0\n"
     "    g check-ignore -z --stdin <\"$s/$1\" 2>/dev/null | sort -z >\"$s/ignored\"\n"
     "    sort -z \"$s/$1\" | comm -z -23 - \"$s/ignored\" | tr '\\n\\0' '?\\n' | sed \"s/^/$1 /\"\n"
     "}\n"
     "list_refs() {\n"
-    "    g for-each-ref --format='ref %(objectname) %(refname)' refs/heads refs/tags |\n"
-    "        grep -vxFf \"$s/seed\"\n"
+    "    g for-each-ref --format='ref %(objectname) %(refname)' | grep -vxFf \"$s/seed\" |\n"
+    "        grep -Ev ' refs/(remotes/|stash$|bisect/|rewritten/|prefetch/|worktree/)'\n"
     "    [ ! -e \"$GIT_DIR/logs/refs/stash\" ] ||\n"
-    "        g log -g --format='stash %H' -n 100 refs/stash 2>/dev/null\n"
+    "        g log -g --format='stash %H' -n 5000 refs/stash 2>/dev/null\n"
+    "    for f in \"$GIT_DIR\"/MERGE_AUTOSTASH \"$GIT_DIR\"/rebase-*/autostash; do\n"
+    "        name_commit stash \"$f\"\n"
+    "    done\n"
+    "    for f in \"$GIT_DIR\"/worktrees/*/HEAD; do name_commit worktree \"$f\"; done\n"
+    "}\n"
+    "name_commit() {\n"
+    "    [ -f \"$2\" ] && read -r oid <\"$2\" || return 0\n"
+    "    case $oid in *[!0-9a-f]*) return 0 ;; esac\n"
+    "    [ \"$(g cat-file -t \"$oid\" 2>/dev/null)\" != commit ] || echo \"$1 $oid\"\n"
+    "}\n"
+    "list_nested() {\n"
+    "    for w in \"$GIT_DIR\"/worktrees/*/; do\n"
+    "        t=$(cat \"$w/gitdir\" 2>/dev/null) && t=${t%/.git} && [ -d \"$t\" ] || continue\n"
+    "        printf '%s\\0' \"${t#\"$GIT_WORK_TREE\"/}\" >>\"$s/own\"\n"
+    "        [ -z \"$(unset GIT_INDEX_FILE && GIT_DIR=$w GIT_WORK_TREE=$t g status --porcelain "
+    "2>&1 |\n"
+    "            head -n 1)\" ] || printf '%s\\n' \"nested ${t#\"$GIT_WORK_TREE\"/}\"\n"
+    "    done\n"
+    "    [ ! -s \"$s/own\" ] || {\n"
+    "        sort -z \"$s/own\" >\"$s/mine\"\n"
+    "        sort -z \"$s/nested\" | comm -z -23 - \"$s/mine\" >\"$s/n\" && mv \"$s/n\" "
+    "\"$s/nested\"\n"
+    "    }\n"
+    "    list_unread nested\n"
     "}\n"
     "list_tips() {\n"
     "    [ \"$head\" = - ] || echo \"$head\"\n"
@@ -111,7 +174,12 @@ const char harvest_script[] =
     "echo \"head $head\"\n"
     "echo \"snapshot $snapshot\"\n"
     "cat \"$s/refs\"\n"
-    "[ \"$1\" = refs ] || (cd \"$GIT_WORK_TREE\" && list_unread special && list_unread large)\n"
+    "[ \"$1\" = refs ] || (cd \"$GIT_WORK_TREE\" && list_unread special && list_unread large &&\n"
+    "    list_unread closed && list_nested)\n"
+    "[ -z \"$partial\" ] || echo partial\n"
     "printf '%s' \"$notes\"\n"
     "echo end\n"
     "g pack-objects -q --revs --thin --stdout --delta-base-offset <\"$s/tips\"\n";
+
+/* C promises no longer string than 4095 bytes. */
+const char *const harvest_script[] = {snapshot_part, listing_part, NULL};

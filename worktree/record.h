@@ -11,7 +11,7 @@
 
 #define RECORD_ATTEMPT "attempt"
 #define RECORD_JOURNAL "journal"
-/* No record but a mark: the last harvest left out what was too large. */
+/* No record but a sentence's part: what the last harvest left in the worktree (left.h). */
 #define RECORD_LEFT "left"
 
 /* Replace atomically and durably. */

@@ -7,7 +7,8 @@
  * compare-and-swap refs/headgate/RUN/N/head        the tip when the branch could not be moved
  *   refs/headgate/RUN/N/snapshot    uncommitted work, a commit on top of the box's HEAD
  *   refs/headgate/RUN/N/merged      the tip that a squash or a rebase brought into another branch
- *   refs/headgate/RUN/N/{heads,tags}/NAME, .../stash/I    whatever else the box made
+ *   refs/headgate/RUN/N/{heads,tags}/NAME, .../stash/I, .../worktrees/I, .../other/NAME
+ *                                   whatever else the box made (harvest_box.h)
  *   refs/headgate/base/RUN/N        the base, where no branch holds it, until the attempt is
  * discarded refs/headgate/merged/OID        in a submodule: a commit that a merged attempt records
  *   refs/headgate/keep/RUN/N/OID    the base and every tip ever harvested, so that no gc takes them

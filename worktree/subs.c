@@ -37,6 +37,23 @@ static void add(struct wt_subs *subs, const struct wt_sub *sub)
     subs->v[subs->n++] = *sub;
 }
 
+void subs_below(struct wt_subs *ret, const struct wt_subs *subs, const char *path)
+{
+    size_t len = strlen(path);
+    for (size_t i = 0; i < subs->n; i++) {
+        const struct wt_sub *sub = &subs->v[i];
+        if (strncmp(sub->path, path, len) != 0 || sub->path[len] != '/')
+            continue;
+        struct wt_sub copy = {
+            .name = xstrdup(sub->name),
+            .path = xstrdup(sub->path + len + 1),
+            .repo = xstrdup(sub->repo),
+        };
+        memcpy(copy.base, sub->base, sizeof(copy.base));
+        add(ret, &copy);
+    }
+}
+
 void subs_describe(struct strv *record, const struct wt_subs *subs)
 {
     for (size_t i = 0; i < subs->n; i++) {

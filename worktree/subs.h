@@ -33,6 +33,8 @@ void subs_view(struct wt_attempt *ret, const struct wt_attempt *a, size_t i);
 bool subs_has_news(const struct wt_attempt *a, const struct wt_attempt *s, size_t i,
                    bool with_snapshot);
 /* Lines of an attempt's record, and back. */
+/* Add copies of those below one path of a tree, by their paths below it. */
+void subs_below(struct wt_subs *ret, const struct wt_subs *subs, const char *path);
 void subs_describe(struct strv *record, const struct wt_subs *subs);
 void subs_parse(struct wt_subs *ret, const struct strv *record);
 

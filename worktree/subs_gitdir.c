@@ -34,6 +34,7 @@ void subs_view(struct wt_attempt *ret, const struct wt_attempt *a, size_t i)
         .gid = a->gid,
     };
     memcpy(ret->base, sub->base, sizeof(ret->base));
+    subs_below(&ret->subs, &a->subs, sub->path);
 }
 
 static bool append(const char *path, const struct buf *text, struct err *err)

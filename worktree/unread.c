@@ -24,7 +24,8 @@ enum { DEPTH = 256, FILES_MAX = 5000000, LISTED_MAX = 200 };
 
 struct walk {
     struct unread *found;
-    bool is_gitdir;
+    const struct wt_subs *subs; /* not to be entered */
+    bool is_gitdir, is_nested;
     int64_t files, bytes;
     struct buf path; /* of the folder that is walked, "" or with a slash at its end */
 };
@@ -33,6 +34,8 @@ void unread_release(struct unread *u)
 {
     strv_release(&u->special);
     strv_release(&u->large);
+    strv_release(&u->closed);
+    strv_release(&u->nested);
 }
 
 /* How an overlay notes that a file of the base is gone (kernel overlayfs.rst). */
@@ -68,16 +71,43 @@ static void note(struct strv *list, const struct walk *w, const char *name)
 
 static bool walk(struct walk *w, int dirfd, int depth, struct err *err);
 
-static bool enter(struct walk *w, int dirfd, const char *name, int depth, struct err *err)
+static bool is_submodule(const struct walk *w, const char *name)
 {
+    AUTO_FREE char *path = xasprintf("%s%s", w->path.ptr, name);
+    for (size_t i = 0; w->subs && i < w->subs->n; i++)
+        if (strcmp(w->subs->v[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+static bool is_repository(int fd)
+{
+    struct stat st;
+    return fstatat(fd, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0 && !is_whiteout(&st);
+}
+
+static bool enter(struct walk *w, int dirfd, const char *name, mode_t mode, int depth,
+                  struct err *err)
+{
+    static const mode_t open_to_owner = S_IRUSR | S_IXUSR;
+    bool was_nested = w->is_nested;
     size_t len = w->path.len;
-    AUTO_FD int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || depth > DEPTH)
+    if (is_submodule(w, name))
         return true;
+    AUTO_FD int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || depth > DEPTH || (mode & open_to_owner) != open_to_owner) {
+        note(&w->found->closed, w, name);
+        return true;
+    }
+    if (!w->is_gitdir && !w->is_nested && is_repository(fd)) {
+        note(&w->found->nested, w, name);
+        w->is_nested = true;
+    }
     buf_addf(&w->path, "%s/", name);
     bool ok = walk(w, fd, depth + 1, err);
     w->path.len = len;
     w->path.ptr[len] = '\0';
+    w->is_nested = was_nested;
     return ok;
 }
 
@@ -89,7 +119,7 @@ static bool look(struct walk *w, int dirfd, const struct dirent *e, int depth, s
         fstatat(dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return true;
     if (S_ISDIR(st.st_mode))
-        return enter(w, dirfd, e->d_name, depth, err);
+        return enter(w, dirfd, e->d_name, st.st_mode, depth, err);
     if (S_ISREG(st.st_mode) ? is_large(w, st.st_size) : !S_ISLNK(st.st_mode) && !is_whiteout(&st))
         note(S_ISREG(st.st_mode) ? &w->found->large : &w->found->special, w, e->d_name);
     return true;
@@ -149,7 +179,7 @@ static bool walk_submodule(struct walk *w, const struct wt_attempt *a, struct er
 
 bool unread_find(struct unread *ret, const struct wt_attempt *a, struct err *err)
 {
-    struct walk w = {.found = ret, .path = BUF_INIT};
+    struct walk w = {.found = ret, .subs = &a->subs, .path = BUF_INIT};
     if (a->gitdir_top)
         return walk_submodule(&w, a, err);
     return walk_folder(&w, attempt_files(a), err);

@@ -98,13 +98,19 @@ static void takes_a_boxs_lines_apart(void **state)
     size_t at = 0;
     static const char text[] =
         "headgate-harvest 1\nhead " OID "\nsnapshot -\nref " OID " refs/tags/v1\nref " OID
-        " refs/heads/a\nstash " OID "\nnote odd\033name\nend\nPACK";
+        " refs/heads/a\nref " OID " refs/notes/x\nstash " OID "\nworktree " OID
+        "\nnested n\nclosed a b\npartial\nnote odd\033name\nend\nPACK";
     assert_true(parse(&b, text, &at));
     assert_string_equal(b.head, OID);
     assert_string_equal(b.snapshot, "");
-    assert_int_equal(b.refs.n, 3);
+    assert_int_equal(b.refs.n, 5);
     assert_string_equal(b.refs.v[0].name, "refs/heads/a");
     assert_non_null(refs_find(&b.refs, "refs/stash/0"));
+    assert_non_null(refs_find(&b.refs, "refs/worktrees/0"));
+    assert_non_null(refs_find(&b.refs, "refs/other/notes/x"));
+    assert_string_equal(b.unread.nested.v[0], "n");
+    assert_string_equal(b.unread.closed.v[0], "a b");
+    assert_true(b.is_partial);
     assert_string_equal(b.note.ptr, "odd\\ename");
     assert_string_equal(text + at, "PACK");
 }
@@ -122,7 +128,9 @@ static void refuses_other_lines(void **state)
         "ref " OID " HEAD\nend\n",
         "ref " OID " refs/heads/\nend\n",
         "ref " OID " refs/heads/a..b\nend\n",
-        "ref " OID " refs/notes/x\nend\n",
+        "ref " OID " notes/refs/x\nend\n",
+        "worktree x\nend\n",
+        "partial yes\nend\n",
         "ref - refs/heads/a\nend\n",
         "stash x\nend\n",
         "surprise\nend\n",
