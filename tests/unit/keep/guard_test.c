@@ -20,20 +20,22 @@
 #define AGENT(hook, then)                                                                     \
     "H=/b/headgate-hook; echo "                                                               \
     "'{\"tool\":\"Write\",\"args\":{\"file_path\":\"/w/f\"},\"cwd\":\"/w\"}' >/w/call; " hook \
-    " & shell=$!; "                                                                           \
-    "read go </w/go; " then "; wait $shell; s=$?; [ $s = 2 ] || : >/w/ran; echo ended $s"
+    " & shell=$!; " then "; wait $shell; s=$?; [ $s = 2 ] || : >/w/ran; echo ended $s"
+
+/* Not before the call waits. */
+#define WHEN_ASKED "read go </w/go; "
 
 enum { KILLS = 8 };
 
 struct fault {
     const char *script, *said;
-    bool is_asked; /* the call waits when it happens */
+    bool is_asked; /* it happens while the call waits; else at once */
 };
 
 static const struct fault faults[] = {
-    {AGENT(SHELL(""), "kill -9 $shell"), "was killed", true},
-    {AGENT(SHELL(""), "pkill -9 -f \"[h]eadgate-hook --agent\""), "was killed", true},
-    {AGENT(CLIENT, "kill -9 $shell"), "was killed", true},
+    {AGENT(SHELL(""), WHEN_ASKED "kill -9 $shell"), "was killed", true},
+    {AGENT(SHELL(""), WHEN_ASKED "pkill -9 -f \"[h]eadgate-hook --agent\""), "was killed", true},
+    {AGENT(CLIENT, WHEN_ASKED "kill -9 $shell"), "was killed", true},
     {AGENT(SHELL("exit 0; "), ":"), "ended without having asked the gate", false},
     {AGENT(SHELL("exit 1; "), ":"), "failed", false},
 };
@@ -47,8 +49,9 @@ static void begin(struct world *w, const struct fault *f, bool is_guarded)
         jx_set_str(w->config, "guard", HOOK_WORDS);
     world_fifo_to_box(w, "go");
     world_start(w);
-    if (f->is_asked)
-        json_decref(world_record(w, "asked"));
+    if (!f->is_asked)
+        return;
+    json_decref(world_record(w, "asked"));
     world_go(w, "go");
 }
 
