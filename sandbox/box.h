@@ -72,17 +72,21 @@ struct box_spec {
     struct box_overlay overlay; /* inside == NULL: none */
     struct box_bind *binds; /* applied in order after the system folders, parents before children */
     size_t n_binds;
-    struct strv hidden; /* real paths of host folders that must not be seen: where one lies
-                           below a system folder, it is replaced by an empty one, in which
-                           what is bound there still appears */
-    struct strv masks;  /* paths inside that are covered: a file by an empty read-only file, a
-                           folder by an empty read-only folder; absent ones are passed over */
-    struct strv frozen; /* paths inside, in what is shown writable, that are read-only with the
-                           content they have, and cannot be moved; absent ones stay absent */
-    char *home;         /* the writable private home: host folder (NULL: in memory, gone with
-                           the box)... */
-    char *home_inside;  /* ...and where it appears; also $HOME */
-    char *ssh_config;   /* text of /etc/ssh/ssh_config inside; NULL: there is none */
+    struct strv hidden;  /* real paths of host folders that must not be seen: where one lies
+                            below a system folder, it is replaced by an empty one, in which
+                            what is bound there still appears */
+    struct strv masks;   /* paths inside that are covered: a file by an empty read-only file, a
+                            folder by an empty read-only folder; absent ones are passed over */
+    char *covered_in;    /* a folder inside... */
+    struct strv covered; /* ...and paths in it that are covered in the same way, also where a link
+                            to another folder of it is on the way; one that leads out of it is an
+                            error */
+    struct strv frozen;  /* paths inside, in what is shown writable, that are read-only with the
+                            content they have, and cannot be moved; absent ones stay absent */
+    char *home;          /* the writable private home: host folder (NULL: in memory, gone with
+                            the box)... */
+    char *home_inside;   /* ...and where it appears; also $HOME */
+    char *ssh_config;    /* text of /etc/ssh/ssh_config inside; NULL: there is none */
     struct strv listen_ports; /* decimal; pid 1 listens on 127.0.0.1 and ::1 inside and hands the
                                  listening sockets out (BOX_MSG_LISTENER) */
     bool pty; /* agent on a pty of the box's devpts, master handed out (BOX_MSG_PTY);

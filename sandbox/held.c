@@ -100,6 +100,12 @@ static void add_point(struct held *h, const struct plan *plan, const struct plan
     };
 }
 
+static void add_covered(struct held *h, const struct plan *plan, const struct plan_step *step)
+{
+    AUTO_FREE char *path = fs_join(plan_text(step, 0), plan_text(step, 1));
+    add_point(h, plan, step, HELD_COVERED, path);
+}
+
 void held_plan(struct held *h, const struct buf *bytes, const char *launcher)
 {
     const struct plan plan = {.head = (const struct plan_head *)(const void *)bytes->ptr,
@@ -115,6 +121,8 @@ void held_plan(struct held *h, const struct buf *bytes, const char *launcher)
             add_point(h, &plan, step, HELD_FROZEN, plan_text(step, 0));
         else if (step->kind == PLAN_MASK)
             add_point(h, &plan, step, HELD_COVERED, plan_text(step, 0));
+        else if (step->kind == PLAN_COVER)
+            add_covered(h, &plan, step);
         else if (step->kind == PLAN_TREE)
             add_point(h, &plan, step, HELD_SHOWN, plan_text(step, 1));
 }

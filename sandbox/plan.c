@@ -175,6 +175,11 @@ static bool add_files(struct buf *plan, const struct box_spec *spec, struct err 
             return false;
         plan_add(plan, PLAN_MASK, 0, spec->masks.v[i], NULL);
     }
+    for (size_t i = 0; i < spec->covered.n; i++) {
+        if (!check_inside(spec->covered_in, "a folder with something to cover", err))
+            return false;
+        plan_add(plan, PLAN_COVER, 0, spec->covered_in, spec->covered.v[i], NULL);
+    }
     return true;
 }
 

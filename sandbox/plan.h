@@ -35,6 +35,7 @@ enum plan_kind {
     PLAN_OVERLAY, /* lower, parent of upper and work, name of upper in it, name of work, path, and
                      what lower lies over, or "" */
     PLAN_MASK,    /* path: cover by an empty read-only file or folder; absent: passed over */
+    PLAN_COVER,   /* folder, path in it: the same; links to folders are followed within the first */
     PLAN_FREEZE,  /* path: read-only, and what it lies in stays in place; absent: passed over */
     PLAN_BIND,   /* path, path: into a running box, show the first at the second, read-only (held.h)
                   */

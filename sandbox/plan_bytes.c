@@ -10,13 +10,13 @@ enum { STEP_ALIGN = 8 };
 
 /* How many texts a step of each kind has; the reader relies on it. */
 static const uint8_t text_count[PLAN_KIND_COUNT] = {
-    [PLAN_FOLDER] = 1,  [PLAN_FILE] = 2,      [PLAN_LINK] = 2,       [PLAN_TREE] = 2,
-    [PLAN_TMPFS] = 2,   [PLAN_PROC] = 1,      [PLAN_DEVPTS] = 1,     [PLAN_MQUEUE] = 1,
-    [PLAN_OVERLAY] = 6, [PLAN_MASK] = 1,      [PLAN_FREEZE] = 1,     [PLAN_BIND] = 2,
-    [PLAN_ALLOW] = 1,   [PLAN_CGROUP] = 2,    [PLAN_CGROUP_SET] = 2, [PLAN_LIMITS] = 2,
-    [PLAN_PORT] = 1,    [PLAN_HOSTNAME] = 1,  [PLAN_CWD] = 1,        [PLAN_ARG] = 1,
-    [PLAN_ENV] = 1,     [PLAN_SETUP_ARG] = 1, [PLAN_SETUP_ENV] = 1,  [PLAN_TEARDOWN_ARG] = 1,
-    [PLAN_MOVE] = 6};
+    [PLAN_FOLDER] = 1,       [PLAN_FILE] = 2,  [PLAN_LINK] = 2,      [PLAN_TREE] = 2,
+    [PLAN_TMPFS] = 2,        [PLAN_PROC] = 1,  [PLAN_DEVPTS] = 1,    [PLAN_MQUEUE] = 1,
+    [PLAN_OVERLAY] = 6,      [PLAN_MASK] = 1,  [PLAN_FREEZE] = 1,    [PLAN_BIND] = 2,
+    [PLAN_COVER] = 2,        [PLAN_ALLOW] = 1, [PLAN_CGROUP] = 2,    [PLAN_CGROUP_SET] = 2,
+    [PLAN_LIMITS] = 2,       [PLAN_PORT] = 1,  [PLAN_HOSTNAME] = 1,  [PLAN_CWD] = 1,
+    [PLAN_ARG] = 1,          [PLAN_ENV] = 1,   [PLAN_SETUP_ARG] = 1, [PLAN_SETUP_ENV] = 1,
+    [PLAN_TEARDOWN_ARG] = 1, [PLAN_MOVE] = 6};
 
 /* The head may lie at any address of a growing buffer, so it is patched by copying. */
 static void set_size(struct buf *plan)

@@ -16,6 +16,7 @@ void box_spec_init(struct box_spec *spec)
         .teardown = STRV_INIT,
         .hidden = STRV_INIT,
         .masks = STRV_INIT,
+        .covered = STRV_INIT,
         .frozen = STRV_INIT,
         .listen_ports = STRV_INIT,
         .uid = geteuid(),
@@ -32,6 +33,8 @@ void box_spec_release(struct box_spec *spec)
     strv_release(&spec->teardown);
     strv_release(&spec->hidden);
     strv_release(&spec->masks);
+    strv_release(&spec->covered);
+    free(spec->covered_in);
     strv_release(&spec->frozen);
     free(spec->ssh_config);
     strv_release(&spec->listen_ports);

@@ -58,11 +58,14 @@ struct agent {
      * as itself: covered in the box, in each folder from the repository's top to where it starts;
      * NULL: nothing that counts. */
     const char *const *project_settings;
-    bool needs_guard; /* in its own terminal nothing but its hook asks, and it runs a call whose
-                       * hook was killed: the keeper watches how its hooks end
-                       * (runner/keep/hook_guard.h) */
-    bool greets;      /* its hook shakes hands with the gate before it asks its model: until then it
-                         reaches nobody */
+    bool is_gated_apart; /* what a project sets cannot switch its gate off: it is covered for what
+                            it starts without a call, and may count where the person says so
+                            (agent.NAME.projectSettings) */
+    bool needs_guard;    /* in its own terminal nothing but its hook asks, and it runs a call whose
+                          * hook was killed: the keeper watches how its hooks end
+                          * (runner/keep/hook_guard.h) */
+    bool greets; /* its hook shakes hands with the gate before it asks its model: until then it
+                    reaches nobody */
     const char
         *stub_model; /* the model that its canary names; NULL: the person's, or its own choice */
     const struct provider *const *providers; /* of its model, NULL-terminated; NULL: none, or the

@@ -242,6 +242,11 @@ static const struct agent_form helpers[] = {
     {{NULL}},
 };
 
+/* They name programs that it starts without a call (servers, apiKeyHelper, a status line), and
+ * variables for all that it starts, PATH among them. */
+static const char *const project_settings[] = {".claude/settings.json",
+                                               ".claude/settings.local.json", ".mcp.json", NULL};
+
 const struct agent agent_claude = {
     .name = "claude",
     .title = "Claude Code",
@@ -256,6 +261,8 @@ const struct agent agent_claude = {
     .needs_env = credentials,
     .exec_calls = calls,
     .exec_helpers = helpers,
+    .project_settings = project_settings,
+    .is_gated_apart = true,
     .providers = providers,
     .login = &login_anthropic,
     .greets = true,

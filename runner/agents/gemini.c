@@ -45,8 +45,9 @@ static json_t *settings(const struct agent_start *start, const char *name)
                                         "gate could not answer; the call is denied' >&2; "
                                         "exit 2; }",
                                         start->hook_inside, start->gate_inside);
-    return json_pack("{s:{s:b}, s:{s:[{s:s, s:[{s:s, s:s, s:s, s:i}]}], s:[{s:[{s:s, s:s, "
+    return json_pack("{s:{s:b}, s:{s:b}, s:{s:[{s:s, s:[{s:s, s:s, s:s, s:i}]}], s:[{s:[{s:s, s:s, "
                      "s:s}]}]}, s:{s:{s:s}, s:{s:b}}, s:{s:b, s:b}, s:{s:b}, s:{s:b}}",
+                     "advanced", "ignoreLocalEnv", 1, /* a project's .env would name its home */
                      "hooksConfig", "enabled", 1, "hooks", "BeforeTool", "matcher", ".*", "hooks",
                      "type", "command", "name", name, "command", command, "timeout",
                      HOOK_TIMEOUT_MS, "SessionStart", "hooks", "type", "command", "name", name,

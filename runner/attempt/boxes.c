@@ -275,18 +275,28 @@ static void cover_settings_of(struct box_spec *spec, const struct boxes *b, cons
 {
     const struct agent *agent = agent_kind(b->spec->agent);
     for (size_t i = 0; agent->project_settings && agent->project_settings[i]; i++)
-        strv_pushf(&spec->masks, "%s/%s%s%s", b->tree->tree, folder, *folder ? "/" : "",
+        strv_pushf(&spec->covered, "%s%s%s", folder, *folder ? "/" : "",
                    agent->project_settings[i]);
 }
 
 /* A covered file must not look deleted to git, which would commit that. */
 static void keep_covered(struct buf *script, const struct agent *agent)
 {
+    static const char real[] = "realpath -m --relative-to=\"$HEADGATE_WORKTREE\"";
     buf_adds(script, "git -C \"$HEADGATE_WORKTREE\" ls-files -z --");
     for (size_t i = 0; agent->project_settings[i]; i++)
-        buf_addf(script, " '%s' '**/%s'", agent->project_settings[i], agent->project_settings[i]);
+        buf_addf(script, " '%s' '**/%s' \"$(%s -- \"$HEADGATE_WORKTREE/%s\")\"",
+                 agent->project_settings[i], agent->project_settings[i], real,
+                 agent->project_settings[i]);
     buf_adds(script,
              " | git -C \"$HEADGATE_WORKTREE\" update-index -z --skip-worktree --stdin || :\n");
+}
+
+/* The person takes the word of projects for it. */
+static bool may_count(const struct boxes *b, const struct agent *agent)
+{
+    AUTO_FREE char *key = xasprintf("agent.%s.projectsettings", agent->name);
+    return agent->is_gated_apart && config_bool(b->config, key, false);
 }
 
 /* In every folder from the top of the worktree to where the agent starts. */
@@ -294,8 +304,9 @@ static void cover_settings(struct box_spec *spec, const struct boxes *b, struct 
 {
     const struct agent *agent = agent_kind(b->spec->agent);
     const char *subdir = b->spec->subdir;
-    if (!agent->project_settings)
+    if (!agent->project_settings || may_count(b, agent))
         return;
+    spec->covered_in = xstrdup(b->tree->tree);
     cover_settings_of(spec, b, "");
     for (const char *end = subdir; *end; end += *end == '/') {
         end = strchrnul(end, '/');

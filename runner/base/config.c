@@ -72,6 +72,7 @@ static const struct {
     {"agent.*.loginurl", VALUE_TEXT},
     {"agent.*.issuer", VALUE_TEXT},
     {"agent.*.env", VALUE_TEXT},
+    {"agent.*.projectsettings", VALUE_BOOL},
     {"agent.*.program", VALUE_TEXT},
     {"agent.*.run", VALUE_TEXT},
     {"agent.*.interactive", VALUE_TEXT},

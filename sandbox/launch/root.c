@@ -234,10 +234,10 @@ static bool apply_overlay(struct launch *l, const struct plan_step *step, struct
     return attach(overlay, plan_text(step, PLAN_OVERLAY_PATH), true, err);
 }
 
-bool mask_apply(const char *path, struct err *err)
+/* Cover what is open at place, or say why it is not. */
+static bool mask_place(int place, const char *path, struct err *err)
 {
     struct stat st;
-    AUTO_FD int place = open_place(path);
     if (place < 0 && (errno == ENOENT || errno == ENOTDIR))
         return true;
     if (place < 0 && errno == EACCES)
@@ -245,6 +245,11 @@ bool mask_apply(const char *path, struct err *err)
                        "%s would have to be covered, and the account of the box may not enter the "
                        "folder that holds it; show only what that account may enter (started by "
                        "root, it is that of box.user)",
+                       path);
+    if (place < 0 && errno == EXDEV)
+        return err_set(err, ERR_SYS,
+                       "%s would have to be covered, and a link on the way to it leads out of the "
+                       "worktree; let it lead to a folder of the repository by a relative path",
                        path);
     if (place < 0 || fstat(place, &st) != 0)
         return err_sys(err, errno, "cannot cover %s", path);
@@ -259,6 +264,28 @@ bool mask_apply(const char *path, struct err *err)
         move_mount(tree, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0)
         return err_sys(err, errno, "cannot cover %s", path);
     return true;
+}
+
+bool mask_apply(const char *path, struct err *err)
+{
+    AUTO_FD int place = open_place(path);
+    return mask_place(place, path, err);
+}
+
+/* A link at the end is covered itself; what it leads to has another name, by which nobody looks. */
+static bool apply_cover(struct launch *l, const struct plan_step *step, struct err *err)
+{
+    struct open_how how = {
+        .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+    };
+    const char *folder = plan_text(step, 0), *path = plan_text(step, 1);
+    (void)l;
+    AUTO_FD int base = open_place(folder);
+    if (base < 0)
+        return err_sys(err, errno, "cannot look into %s", folder);
+    AUTO_FD int place = (int)syscall(SYS_openat2, base, path, &how, sizeof(how));
+    return mask_place(place, path, err);
 }
 
 static bool apply_mask(struct launch *l, const struct plan_step *step, struct err *err)
@@ -307,10 +334,10 @@ static bool apply_proc(struct launch *l, const struct plan_step *step, struct er
 
 static bool (*const apply[PLAN_KIND_COUNT])(struct launch *, const struct plan_step *,
                                             struct err *) = {
-    [PLAN_FOLDER] = apply_folder, [PLAN_FILE] = apply_file,       [PLAN_LINK] = apply_link,
-    [PLAN_TREE] = apply_tree,     [PLAN_TMPFS] = apply_tmpfs,     [PLAN_DEVPTS] = apply_devpts,
-    [PLAN_MASK] = apply_mask,     [PLAN_OVERLAY] = apply_overlay, [PLAN_PROC] = apply_proc,
-    [PLAN_FREEZE] = apply_freeze, [PLAN_MQUEUE] = apply_mqueue,
+    [PLAN_FOLDER] = apply_folder, [PLAN_FILE] = apply_file,     [PLAN_LINK] = apply_link,
+    [PLAN_TREE] = apply_tree,     [PLAN_TMPFS] = apply_tmpfs,   [PLAN_DEVPTS] = apply_devpts,
+    [PLAN_COVER] = apply_cover,   [PLAN_MASK] = apply_mask,     [PLAN_OVERLAY] = apply_overlay,
+    [PLAN_PROC] = apply_proc,     [PLAN_FREEZE] = apply_freeze, [PLAN_MQUEUE] = apply_mqueue,
 };
 
 static bool enter_new_root(const char *root, struct err *err)
