@@ -120,9 +120,12 @@ static void add_clauses(struct buf *out, const char *text, size_t len)
     strv_split(&lines, clean.ptr, '\n', false);
     for (size_t i = 0; i < lines.n; i++) {
         const char *line = lines.v[i] + strspn(lines.v[i], " \t");
+        size_t n = strlen(line);
         bool is_list = out->len > 0 && out->ptr[out->len - 1] == ':';
-        if (*line)
-            buf_addf(out, "%s%s", out->len == 0 ? "" : is_list ? " " : "; ", line);
+        if (n > 1 && line[n - 1] == '.' && line[n - 2] != '.')
+            n--; /* our sentence goes on */
+        if (n > 0)
+            buf_addf(out, "%s%.*s", out->len == 0 ? "" : is_list ? " " : "; ", (int)n, line);
     }
 }
 

@@ -213,6 +213,15 @@ void jx_set_str(json_t *obj, const char *key, const char *value)
     jx_set(obj, key, value ? jx_bytes(value, strlen(value)) : json_null());
 }
 
+void jx_set_text(json_t *obj, const char *key, const char *value)
+{
+    json_t *text = value ? json_string(value) : json_null();
+    if (text) /* else no UTF-8 after all: a line that was cut */
+        jx_set(obj, key, text);
+    else
+        jx_set_str(obj, key, value);
+}
+
 void jx_set_int(json_t *obj, const char *key, int64_t value)
 {
     jx_set(obj, key, must(json_integer(value)));

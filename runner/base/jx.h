@@ -35,6 +35,9 @@ bool jx_parse_strv(struct strv *out, const char *text, struct err *err) WARN_UNU
 json_t *jx_bytes(const char *s, size_t len);
 /* Set members; NULL strings become JSON null, others are encoded as by jx_bytes(). */
 void jx_set_str(json_t *obj, const char *key, const char *value);
+/* The same for text that came out of JSON, from the wire or as it was stored since: it is not
+ * encoded a second time. */
+void jx_set_text(json_t *obj, const char *key, const char *value);
 void jx_set_int(json_t *obj, const char *key, int64_t value);
 void jx_set_bool(json_t *obj, const char *key, bool value);
 void jx_set(json_t *obj, const char *key, json_t *value); /* steals value */

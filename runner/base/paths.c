@@ -134,8 +134,10 @@ static bool open_state(char **ret, const char *home, struct err *err)
     if (fd < 0 || !require_private(fd, real, err))
         return false;
     if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0)
-        return err_sys(err, errno, "the state folder %s cannot be written; set HEADGATE_STATE",
-                       real);
+        return err_sys(
+            err, errno,
+            "the state folder cannot be used (HEADGATE_STATE names another): cannot write %s",
+            real);
     *ret = steal_ptr(&real);
     return true;
 }

@@ -7,7 +7,7 @@
 
 #include "runner/base/mem.h"
 
-enum { TAB_COLUMNS = 8, BRAILLE_BLANK = 0x2800 };
+enum { TAB_COLUMNS = 8, BRAILLE_BLANK = 0x2800, STAND_IN_80 = 0x10f880, STAND_IN_FF = 0x10f8ff };
 
 static const char ellipsis[] = "\xe2\x80\xa6";
 
@@ -77,6 +77,8 @@ static void add_escape(struct buf *out, utf8proc_int32_t code, unsigned flags)
         buf_adds(out, "\\e");
     else if (code < 0x80 || (is_c1 && !(flags & TEXT_EXACT)))
         buf_addf(out, "\\x%02x", (unsigned)code);
+    else if (code >= STAND_IN_80 && code <= STAND_IN_FF && !(flags & TEXT_EXACT))
+        buf_addf(out, "\\x%02x", (unsigned)code & 0xff); /* the byte that jx_bytes() put it for */
     else /* with TEXT_EXACT, \x80 and above mean bytes that are not UTF-8 and nothing else */
         buf_addf(out, "\\u{%04x}", (unsigned)code);
 }

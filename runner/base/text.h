@@ -4,8 +4,9 @@
  *
  * Printable UTF-8 stays. Escaped visibly: C0 (as \n \t \e \xNN), DEL and C1 (\xNN for the code
  * point), bytes that are not UTF-8 (\xNN), bidi controls, zero-width, ignorable and other format
- * characters, non-ASCII spaces, unassigned and private-use code points (\u{NNNN}). A backslash
- * stays as it is unless TEXT_EXACT, where it is doubled, and where C1 is \u{NNNN} too, so that the
+ * characters, non-ASCII spaces, unassigned and private-use code points (\u{NNNN}); what stands in
+ * JSON for a byte that is not UTF-8 (jx_bytes) is that byte again. A backslash stays as it is
+ * unless TEXT_EXACT, where it is doubled, and where C1 and those are \u{NNNN} too, so that the
  * escape is reversible.
  */
 #ifndef BASE_TEXT_H

@@ -10,7 +10,7 @@
 #include "runner/cmd/out.h"
 #include "ui/ui.h"
 
-static bool need_terminal(const char *what, struct err *err)
+bool live_need_terminal(const char *what, struct err *err)
 {
     if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
         return true;
@@ -35,7 +35,7 @@ bool live_attach(int *ret_status, const char *keeper_socket, const char *id, str
 {
     int status;
     AUTO_BUF struct buf text = BUF_INIT;
-    if (!need_terminal("attach", err) || !ui_attach(&status, keeper_socket, NULL, err))
+    if (!live_need_terminal("attach", err) || !ui_attach(&status, keeper_socket, NULL, err))
         return false;
     *ret_status = status;
     if (status < 0)
@@ -110,7 +110,7 @@ static bool enter(int *ret_status, char **argv, struct err *err)
         return false;
     if (args.operands.n > 1 && args.dashdash != 1)
         return cmd_usage(argv[0], "put -- before the command", err);
-    if (!need_terminal("enter", err) || !client_open(&c, err) ||
+    if (!live_need_terminal("enter", err) || !client_open(&c, err) ||
         !client_attempt(&attempt, &c, args.operands.v[0], err) || !need_running(attempt, err))
         return false;
     fill_join(&join, &args, attempt);

@@ -84,14 +84,11 @@ static bool was_begun_without(const json_t *attempt)
 }
 
 /* What was begun with a canary goes on with one: the program may be another by now. */
-static bool prove(struct client *c, const struct strv *words, const struct config *config,
+static bool prove(const struct client *c, const json_t *attempts, const struct config *config,
                   struct err *err)
 {
-    AUTO_JSON json_t *attempts = NULL;
     size_t i;
     const json_t *attempt;
-    if (!client_attempts(&attempts, c, words, err))
-        return false;
     json_array_foreach(attempts, i, attempt)
     {
         const struct agent *agent = agent_find(jx_str(attempt, "agent", ""));
@@ -113,12 +110,16 @@ static bool resume(char **argv, struct err *err)
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
-    AUTO_JSON json_t *result = NULL, *env = NULL;
+    AUTO_JSON json_t *attempts = NULL, *result = NULL, *env = NULL;
     AUTO_CONFIG struct config *config = NULL;
     /* The environment of today: tokens may have been renewed since the run began. */
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, SIZE_MAX, err) ||
         !client_open(&c, err) || !config_load(&config, &c.paths, err) ||
-        !prove(&c, &args.operands, config, err) || !env_json(&env, NULL, NULL, config, err))
+        !client_attempts(&attempts, &c, &args.operands, err))
+        return false;
+    bool attaches = interactive && !json && json_array_size(attempts) == 1;
+    if ((attaches && !live_need_terminal("resume -i (without --json)", err)) ||
+        !prove(&c, attempts, config, err) || !env_json(&env, NULL, NULL, config, err))
         return false;
     json_t *request = client_ids(&args.operands);
     jx_set_bool(request, "interactive", interactive);
@@ -129,7 +130,6 @@ static bool resume(char **argv, struct err *err)
     }
     if (!client_call(&result, &c, "attempt.resume", request, err))
         return false;
-    bool attaches = interactive && !json && json_array_size(jx_arr(result, "attempts")) == 1;
     return attaches ? attach_resumed(&c, result, err) : print_list(result, json, err);
 }
 

@@ -86,28 +86,37 @@ static bool hand_over(struct client *c, const json_t *attempt, const char *into,
                    id, paths);
 }
 
+static void add_conflicts(struct buf *out, const struct wt_merge *m)
+{
+    for (size_t i = 0; i < m->conflicts.n; i++) {
+        AUTO_FREE char *path = text_clean(m->conflicts.v[i]);
+        buf_addf(out, "%s%s", i ? ", " : "", path);
+    }
+}
+
 static bool conflict(struct client *c, const json_t *attempt, const struct merge_opts *o,
                      const struct wt_repo *repo, const struct wt_merge *m, struct err *err)
 {
-    AUTO_BUF struct buf paths = BUF_INIT;
+    AUTO_BUF struct buf paths = BUF_INIT, again = BUF_INIT;
     const char *id = jx_str(attempt, "id", "?"), *branch = jx_str(attempt, "branch", "?");
-    for (size_t i = 0; i < m->conflicts.n; i++) {
-        AUTO_FREE char *path = text_clean(m->conflicts.v[i]);
-        buf_addf(&paths, "%s%s", i ? ", " : "", path);
-    }
+    add_conflicts(&paths, m);
+    buf_adds(&again, "headgate merge --to-agent ");
+    AUTO_FREE char *into = text_clean(m->into);
+    if (o->into)
+        buf_addf(&again, "--into %s ", into);
+    buf_adds(&again, id);
     if (o->to_agent && !o->dry_run)
         return hand_over(c, attempt, m->into, repo, paths.ptr, err);
     if (jx_bool(attempt, "base_wip", false))
         return err_set(
             err, ERR_CONFLICT,
             "%s conflicts in %s; nothing was changed. It grew from your uncommitted work: "
-            "commit that first, then merge again; or let the agent resolve it: headgate "
-            "merge --to-agent %s",
-            id, paths.ptr, id);
+            "commit that first, then merge again; or let the agent resolve it: %s",
+            id, paths.ptr, again.ptr);
     return err_set(err, ERR_CONFLICT,
-                   "%s conflicts in %s; nothing was changed. Resolve it with git merge %s, or let "
-                   "the agent do it: headgate merge --to-agent %s",
-                   id, paths.ptr, branch, id);
+                   "%s conflicts with %s in %s; nothing was changed. Resolve it on %s with git "
+                   "merge %s, or let the agent do it: %s",
+                   id, into, paths.ptr, into, branch, again.ptr);
 }
 
 static bool record(struct client *c, const json_t *attempt, const struct wt_merge *m,
@@ -144,9 +153,38 @@ static void tell(struct buf *out, const json_t *attempt, const struct merge_opts
     buf_addf(out, "%s%s\n", *note ? "; " : "", note);
 }
 
-static bool merge_one(struct client *c, const json_t *attempt, const struct merge_opts *o,
-                      struct err *err)
+/* A dry run moves no branch, so those that would be merged before this one are not in it: it is
+ * tried on each of them too. */
+static bool try_after(const json_t *attempts, size_t n_before, const struct wt_repo *repo,
+                      const struct wt_merge_ask *ask, struct err *err)
 {
+    const json_t *attempt = json_array_get(attempts, n_before);
+    const char *in = jx_str(attempt, "repo", "");
+    for (size_t i = 0; i < n_before; i++) {
+        AUTO_WT_MERGE struct wt_merge m = {.conflicts = STRV_INIT};
+        AUTO_BUF struct buf paths = BUF_INIT;
+        const json_t *before = json_array_get(attempts, i);
+        const struct wt_merge_ask on = {.branch = ask->branch,
+                                        .own_tip = ask->own_tip,
+                                        .into = jx_str(before, "branch", ""),
+                                        .dry_run = true};
+        if (strcmp(jx_str(before, "repo", ""), in) != 0 || !tree_has_work(before))
+            continue;
+        if (!wt_merge(&m, repo, &on, err))
+            return false;
+        add_conflicts(&paths, &m);
+        if (paths.len > 0)
+            return err_set(err, ERR_CONFLICT,
+                           "%s conflicts with %s, which would be merged before it, in %s",
+                           jx_str(attempt, "id", "?"), jx_str(before, "id", "?"), paths.ptr);
+    }
+    return true;
+}
+
+static bool merge_one(struct client *c, const json_t *attempts, size_t index,
+                      const struct merge_opts *o, struct err *err)
+{
+    const json_t *attempt = json_array_get(attempts, index);
     AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
     AUTO_WT_MERGE struct wt_merge m = {.conflicts = STRV_INIT};
     AUTO_BUF struct buf text = BUF_INIT;
@@ -173,6 +211,8 @@ static bool merge_one(struct client *c, const json_t *attempt, const struct merg
         return false;
     if (m.conflicts.n)
         return conflict(c, attempt, o, &repo, &m, err);
+    if (o->dry_run && !try_after(attempts, index, &repo, &ask, err))
+        return false;
     tell(&text, attempt, o, &m);
     return out_buf(&text, err) && (o->dry_run || record(c, attempt, &m, err));
 }
@@ -196,8 +236,6 @@ static bool merge(char **argv, struct err *err)
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
     AUTO_JSON json_t *attempts = NULL;
-    size_t i;
-    const json_t *attempt;
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, SIZE_MAX, err))
         return false;
     if (o.squash && o.rebase)
@@ -206,11 +244,9 @@ static bool merge(char **argv, struct err *err)
         return false;
     if (!o.reviewed && !o.dry_run && !check_reviewed(attempts, err))
         return false;
-    json_array_foreach(attempts, i, attempt)
-    {
-        if (!merge_one(&c, attempt, &o, err))
+    for (size_t i = 0; i < json_array_size(attempts); i++)
+        if (!merge_one(&c, attempts, i, &o, err))
             return false;
-    }
     return true;
 }
 

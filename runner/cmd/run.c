@@ -135,14 +135,26 @@ static bool prove(const struct beginning *b, const json_t *request, struct err *
            canary_once(agent, &b->paths, b->config, err);
 }
 
+/* One interactive attempt is attached at once. */
+static bool will_attach(const struct run_opts *o, const json_t *tasks)
+{
+    return o->interactive && !o->detach && o->n == 1 && json_array_size(tasks) == 1;
+}
+
+static bool may_attach(const struct run_opts *o, const json_t *request, struct err *err)
+{
+    return !will_attach(o, jx_arr(request, "tasks")) ||
+           live_need_terminal("run -i (without --detach)", err);
+}
+
 static bool create(struct beginning *b, const struct run_opts *o, struct err *err)
 {
     AUTO_RUN_START struct run_start start = RUN_START_INIT;
     AUTO_JSON json_t *request = NULL;
     return paths_init(&b->paths, err) && config_load(&b->config, &b->paths, err) &&
            alert_load(&b->alert, b->config, err) &&
-           run_request(&request, &start, o, b->config, err) && prove(b, request, err) &&
-           client_open(&b->client, err) &&
+           run_request(&request, &start, o, b->config, err) && may_attach(o, request, err) &&
+           prove(b, request, err) && client_open(&b->client, err) &&
            client_call(&b->created, &b->client, "run.create", steal_json(&request), err);
 }
 

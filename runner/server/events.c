@@ -99,7 +99,7 @@ static void on_lines_due(uv_timer_t *timer)
         json_t *event = json_object();
         jx_set_str(event, "e", "output");
         jx_set_str(event, "attempt", live->id);
-        jx_set_str(event, "line", live->last_line);
+        jx_set_text(event, "line", live->last_line);
         publish(s, live->run, event);
     }
 }

@@ -85,7 +85,7 @@ static void add_course(json_t *a, const struct server *s, const struct attempt_r
     jx_set_int(a, "started_ms", row->started_ms);
     jx_set_int(a, "ended_ms", row->ended_ms);
     jx_set(a, "exit_status", row->exit_status < 0 ? json_null() : json_integer(row->exit_status));
-    jx_set_str(a, "last_line", line);
+    jx_set_text(a, "last_line", line);
     jx_set_str(a, "error", row->error);
     set_pulse(a, row->pulse);
     jx_set_str(a, "note", row->note);

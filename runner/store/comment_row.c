@@ -82,11 +82,11 @@ bool comment_row_list(json_t *array, struct db *db, const char *attempt, bool wa
         json_t *c = json_object();
         jx_set_int(c, "id", db_col_int(s, 0));
         jx_set_str(c, "attempt", attempt);
-        jx_set_str(c, "path", db_col_text(s, 1));
+        jx_set_text(c, "path", db_col_text(s, 1));
         jx_set_int(c, "line", db_col_int(s, 2));
         jx_set_str(c, "tip", db_col_text(s, 3));
-        jx_set_str(c, "quote", db_col_text(s, 4));
-        jx_set_str(c, "text", db_col_str(s, 5));
+        jx_set_text(c, "quote", db_col_text(s, 4));
+        jx_set_text(c, "text", db_col_str(s, 5));
         jx_set_str(c, "by", db_col_str(s, 6));
         jx_set_int(c, "at_ms", db_col_int(s, 7));
         jx_set_int(c, "sent_ms", db_col_int(s, 8));
@@ -150,7 +150,8 @@ static void add_place(struct buf *out, const json_t *comment, const char *tip)
     int64_t line = jx_int(comment, "line", 0);
     if (!path)
         return;
-    buf_adds(out, path);
+    AUTO_FREE char *shown = text_clean(path);
+    buf_adds(out, shown);
     if (line > 0)
         buf_addf(out, ":%" PRId64, line);
     if (*seen && strcmp(seen, tip) != 0)

@@ -39,7 +39,9 @@ check_equal 'its words' '--once|say: do "it"|do "it"do "it"|' "$(git show "$tip:
 check_equal 'the gate answered' yes "$(git show "$tip:answer.txt")"
 check_equal 'a variable that was named' s3 "$(git show "$tip:secret.txt")"
 
-check_status 1 'without words for its terminal' headgate run -i --agent mine 'do it'
+check 'without words for its terminal' headgate run -i --detach --agent mine 'do it'
+until_true 30 is_done "$(last_run).1" || die "$(headgate show "$(last_run)")"
+check_equal 'it cannot start' failed "$(outcome_of "$(last_run).1")"
 check 'words to go on' headgate agent add --resume mine -- mine --again
 headgate resume "$run.1" >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
 until_true 30 has_pending || die "$(headgate logs "$run.1")"

@@ -43,7 +43,10 @@ static void sanitises(void **state)
         {BYTES("\xf3\xa0\x81\x81"), 0, "\\u{e0041}"},           /* tag letter */
         {BYTES("\xe2\xa0\x80"), 0, "\\u{2800}"},                /* blank braille */
         {BYTES("\xee\x80\x80"), 0, "\\u{e000}"},                /* private use */
-        {BYTES("\xcd\xb8"), 0, "\\u{0378}"},                    /* unassigned */
+        {BYTES("\xf4\x8f\xa3\xa9"), 0, "\\xe9"},                /* for the byte E9 in JSON */
+        {BYTES("\xf4\x8f\xa3\xa9"), TEXT_EXACT, "\\u{10f8e9}"},
+        {BYTES("\xf4\x8f\xa1\xa9"), 0, "\\u{10f869}"}, /* for none: 69 is ASCII */
+        {BYTES("\xcd\xb8"), 0, "\\u{0378}"},           /* unassigned */
         {BYTES("\\x1b"), 0, "\\x1b"},
         {BYTES("\\x1b"), TEXT_EXACT, "\\\\x1b"},
         {BYTES("a\nb"), TEXT_KEEP_NEWLINE, "a\nb"},

@@ -1,0 +1,52 @@
+#!/bin/sh
+# What a person is told: the words say what is so, what to do next works as it is written, and nothing began that was refused.
+. "$(dirname "$0")/../lib.sh"
+
+make_repo "$WORLD/repo"
+cd "$WORLD/repo"
+as_one_edit='echo "$HEADGATE_ATTEMPT" >src/app.txt; git commit -qam "$HEADGATE_ATTEMPT"'
+
+# Without a terminal, what would be attached is not begun.
+check_status 2 'run -i without a terminal' headgate run -i -- cat
+check_has 'says what does without' 'needs a terminal' "$OUT"
+check_equal 'and begins nothing' 0 "$(headgate ls --json | jq '.attempts | length')"
+check_status 0 'detached it needs none' headgate run -i --detach -- sh -c 'exit 0'
+run=$(last_run)
+until_true 30 is_done "$run.1" || die "$(headgate show "$run.1")"
+ended=$(headgate show "$run.1" --json | jq .attempts[0].ended_ms)
+check_status 2 'resume -i without a terminal' headgate resume -i "$run.1"
+check_equal 'begins nothing either' "done $ended" "$(headgate show "$run.1" --json | jq -r '.attempts[0] | "\(.state) \(.ended_ms)"')"
+
+# A dry run of several tells of what the first would bring.
+headgate run -n 2 -- sh -c "$as_one_edit" >"$OUT" 2>&1 || die "$(cat "$OUT")"
+run=$(last_run)
+check_status 0 'one alone' headgate merge --dry-run "$run.2"
+check_status 1 'two that exclude each other' headgate merge --dry-run "$run.1" "$run.2"
+check_has 'the first would merge' "^$run.1 would merge cleanly into" "$OUT"
+check_has 'the second not any more' "$run.2 conflicts with $run.1, .* src/app.txt" "$OUT"
+check_lacks 'which is all that is said of it' "^$run.2 would" "$OUT"
+
+# The advice about a conflict names the branch that it was about.
+git branch other
+git switch -q other
+echo theirs >src/app.txt
+git commit -qam Theirs
+git switch -q -
+check_status 1 'a conflict with a branch that was named' headgate merge --into other "$run.1"
+check_has 'goes to the agent for that branch' "headgate merge --to-agent --into other $run.1\$" "$OUT"
+echo mine >>src/app.txt
+check_status 1 'a file with changes of mine' headgate merge "$run.1"
+check_has 'reads as one sentence' 'Cannot merge; commit, stash or move' "$OUT"
+git checkout -q src/app.txt
+
+# Bytes that are not UTF-8 are shown as they are, wherever they come from.
+name=$(printf 'caf\351.c')
+headgate run -- sh -c 'printf "one\ncaf\351 two\n" >"$(printf "caf\351.c")"; printf "caf\351 three\n"' >"$OUT" 2>&1 || die "$(cat "$OUT")"
+run=$(last_run)
+check_has 'a line of output' '\| caf\\xe9 three$' "$OUT"
+check_has 'the last line' 'last line: +caf\\xe9 three$' "$(headgate show "$run.1" >"$WORLD/show"; echo "$WORLD/show")"
+check 'a comment on such a file' headgate comment "$run.1" "$name:2" 'Why?'
+headgate comment "$run.1" >"$WORLD/comments"
+check_has 'is listed by its name' '^1 caf\\xe9.c:2 ' "$WORLD/comments"
+check_equal 'and has its line' '"caf􏣩 two"' "$(headgate comment --json "$run.1" | jq -c '.[0].quote')"
+exit $FAILED
