@@ -9,13 +9,18 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "gate/lexpath.h"
 #include "runner/base/mem.h"
 #include "runner/keep/exec_args.h"
 #include "runner/keep/exec_resolve.h"
 #include "runner/keep/procfs.h"
+#include "runner/keep/tree.h"
 #include "sandbox/box.h"
 
-enum { LANDLOCK_RESTRICT_SELF = 446 }; /* one number on every architecture */
+enum {
+    LANDLOCK_RESTRICT_SELF = 446, /* one number on every architecture */
+    PROCESSES_MAX = 65536,
+};
 
 /* What a rename was called with, whichever of the three it is. */
 struct rename_call {
@@ -90,15 +95,62 @@ static int resolve(const struct moves *m, pid_t tid, int dirfd, const char *path
     return fd >= 0 ? fd : exec_resolve(&place, path, AT_SYMLINK_NOFOLLOW);
 }
 
-static bool is_folder_of_overlay(struct moves *m, const struct notice *n)
+static int open_source(struct moves *m, const struct notice *n)
 {
     struct rename_call call = call_of(n);
-    struct stat st;
     char path[EXEC_PATH_BYTES];
     if (!open_root(m, n->tid) || exec_path_read(path, n->tid, call.from) != 0)
-        return false;
-    AUTO_FD int fd = resolve(m, n->tid, call.from_dirfd, path);
+        return -1;
+    return resolve(m, n->tid, call.from_dirfd, path);
+}
+
+static bool is_folder_of_overlay(struct moves *m, const struct notice *n)
+{
+    struct stat st;
+    AUTO_FD int fd = open_source(m, n);
     return fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && st.st_dev == m->dev;
+}
+
+static bool read_link(char ret[EXEC_PATH_BYTES], const char *link)
+{
+    ssize_t len = readlink(link, ret, EXEC_PATH_BYTES - 1);
+    ret[len > 0 ? len : 0] = '\0';
+    return len > 0;
+}
+
+/* Who of the box has its working folder at or below this path of the box; 0: nobody any more. */
+static pid_t find_who_stands(const struct moves *m, const char *folder)
+{
+    AUTO_TREE struct tree tree = TREE_INIT;
+    char link[64], cwd[EXEC_PATH_BYTES];
+    tree_list(&tree, m->box->child.pid, PROCESSES_MAX);
+    for (size_t i = 0; i < tree.n; i++) {
+        snprintf(link, sizeof link, "/proc/%d/cwd", (int)tree.v[i]);
+        if (read_link(cwd, link) && lexpath_is_below(cwd, folder))
+            return tree.v[i];
+    }
+    return 0;
+}
+
+/* The caller learns by EBUSY that someone stands in the folder, and the person who. */
+static void tell_who_stands(struct moves *m, const struct notice *n)
+{
+    char link[64], folder[EXEC_PATH_BYTES], name[64];
+    struct procfs_numbers inside;
+    AUTO_FD int fd = open_source(m, n);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    pid_t who = fd >= 0 && read_link(folder, link) ? find_who_stands(m, folder) : 0;
+    if (who == 0 || who == m->told_of || !procfs_numbers_inside(&inside, who) ||
+        procfs_read(name, sizeof name, who, "comm") <= 0)
+        return;
+    name[strcspn(name, "\n")] = '\0';
+    bool is_in_worktree = lexpath_is_below(folder, m->worktree);
+    records_note(m->records,
+                 "%s was not renamed (EBUSY): %s, process %ld of the box, has its working folder "
+                 "in it; once that has gone elsewhere (cd) or ended, the rename works",
+                 is_in_worktree ? lexpath_below(folder, m->worktree) : folder, name,
+                 inside.process);
+    m->told_of = who;
 }
 
 /* Have pid 1 carry it out. False: it cannot be told, or what was called is out of reach. */
@@ -181,6 +233,8 @@ void moves_over(struct moves *m, int id, int status)
     if (!m->is_moving || id != m->last_id)
         return;
     m->is_moving = false;
+    if (status == EBUSY)
+        tell_who_stands(m, &m->waiting[0]);
     if (status == BOX_MOVE_LEFT)
         notice_go_on(m->waiting[0].id, *m->listener_fd);
     else

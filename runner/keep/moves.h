@@ -30,6 +30,7 @@ struct moves {
     size_t n_waiting;
     bool is_moving;
     bool has_told;
+    pid_t told_of; /* whom the last note was about that stood in a folder */
     int last_id;
     struct narrowed narrowed;
 };

@@ -114,7 +114,8 @@ static bool read_link(char ret[PATH_MAX], const char *link)
     return len > 0;
 }
 
-/* A process that stands in the folder would stand in one that is gone. */
+/* A process that stands in the folder would stand in one that is gone: a real rename takes it
+ * along, and nobody but itself can do so here. */
 static bool is_stood_in(const struct move *m)
 {
     char link[64], folder[PATH_MAX], cwd[PATH_MAX];
@@ -158,17 +159,18 @@ static int open_move(struct move *m, const struct plan_step *step)
     return why ? why : open_end(&m->to, pid, plan_text(step, 3), plan_text(step, 4));
 }
 
-/* May it be done by making the folder again? EXDEV: no. */
+/* May it be done by making the folder again? EXDEV: no. EBUSY: not while someone stands in it. */
 static int examine(struct move *m, const char *tree)
 {
     m->tree = open_path(AT_FDCWD, tree);
     m->source =
         openat(m->from.parent, m->from.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (m->tree < 0 || m->source < 0 || (m->flags & ~(unsigned)RENAME_NOREPLACE) ||
-        !is_one_mount(m) || is_stood_in(m) || carry_init(&m->carry, m->tree) != 0 ||
+        !is_one_mount(m) || carry_init(&m->carry, m->tree) != 0 ||
         statx(m->source, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &m->st) != 0)
         return EXDEV;
-    return look_at_target(m);
+    int why = look_at_target(m);
+    return !why && is_stood_in(m) ? EBUSY : why;
 }
 
 /* What is in its place goes back to where it came from, and an empty folder to where it was. Where

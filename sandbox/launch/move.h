@@ -7,9 +7,11 @@
  * tricks it into, the caller could have done. It finds paths as the caller would, by its working
  * folder and descriptors in the procfs of the box.
  *
- * Left to the kernel, which says EXDEV: a folder in which a process stands, one deeper than 128
- * folders, an exchange (RENAME_EXCHANGE). A descriptor of the folder itself keeps to the old one,
- * which is gone.
+ * Left to the kernel, which says EXDEV: a folder that is deeper than 128 folders, an exchange
+ * (RENAME_EXCHANGE). A folder in which a process stands, or something is mounted, is EBUSY, the
+ * errno that rename(2) has for it: after EXDEV programs like mv would copy and remove it, and the
+ * process would be left in a folder that is gone. A descriptor of the folder itself keeps to the
+ * old one, which is gone.
  */
 #ifndef LAUNCH_MOVE_H
 #define LAUNCH_MOVE_H
