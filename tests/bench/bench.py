@@ -9,7 +9,7 @@
     bench.py rules [RULES]         the same with 1,000 rules (one judgement alone: rule_bench), and durable decisions a second of eight agents
     bench.py trees [FILES] [ROUNDS]  worktrees: one and ten to the first `git status` in a box, disk and removal, against `git worktree
                                    add`; work inside against a plain checkout; harvests, conflicts of 32, a large diff
-    bench.py engines [FILES] [ROUNDS]  each engine of worktrees to its first `git status`, disk and removal, against `git worktree add` on
+    bench.py engines [FILES] [ROUNDS]  each engine of worktrees to its first `git status`, a warm `git grep`, disk and removal, against `git worktree add` on
                                    the same file system; TEST_FS_BTRFS and TEST_FS_XFS name folders on these
     bench.py whole [FILES]         one task on a repository of 100,000 files: start, edit, harvest, merge, discard
     bench.py build [PAIRS] [FILES] a file-heavy `make -j2` of FILES C files in `headgate box`, and in an overlay worktree, against outside

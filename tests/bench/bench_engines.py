@@ -20,9 +20,21 @@ def used_kib(folder):
     return (stat.f_blocks - stat.f_bfree) * stat.f_frsize // 1024
 
 
-def timed_status(attempt):
-    """Seconds of the first `git status` in the box, which printed them."""
-    return int(b.sh("headgate", "logs", attempt).split()[-1]) / 1e9
+# The first git status, then what opens every file, once everything is in memory.
+INSIDE = """
+t() { a=$(date +%s%N); "$@" >/dev/null; echo "$(($(date +%s%N) - a))"; }
+t git status --porcelain
+git grep -q nothing_at_all
+for i in 1 2 3 4 5; do t git grep -c nothing_at_all; done
+"""
+
+
+def add_inside(out, printed):
+    """What INSIDE printed: seconds of the first status, and of each git grep."""
+    times = [int(word) / 1e9 for word in printed.split()]
+    assert len(times) == 6, printed
+    out["status"].append(times[0])
+    out["grep"] += times[1:]
 
 
 def attempt_kib(run, engine, ground, before):
@@ -33,19 +45,20 @@ def attempt_kib(run, engine, ground, before):
 
 
 def ours_once(repo, engine, ground, out):
+    out["made"].append(b.seconds("headgate", "run", "--engine", engine, "--", "git", "status", "--porcelain", cwd=repo))
+    b.sh("headgate", "discard", "--force", bench_trees.newest_run(repo), cwd=repo)
     before = used_kib(ground)
-    script = "a=$(date +%s%N); git status --porcelain; echo $(($(date +%s%N) - a))"
-    out["made"].append(b.seconds("headgate", "run", "--engine", engine, "--ladder", "auto", "--", "sh", "-c", script, cwd=repo))
+    b.sh("headgate", "run", "--engine", engine, "--ladder", "auto", "--", "sh", "-c", INSIDE, cwd=repo)
     run = bench_trees.newest_run(repo)
     out["disk"].append(attempt_kib(run, engine, ground, before))
-    out["status"].append(timed_status(run + ".1"))
+    add_inside(out, b.sh("headgate", "logs", run + ".1"))
     out["removed"].append(b.seconds("headgate", "discard", "--force", run, cwd=repo))
 
 
 def theirs_once(repo, ground, out):
     path = ground + "/peer"
     out["made"].append(b.seconds("git", "worktree", "add", "-q", "-b", "peer", path, cwd=repo))
-    out["status"].append(b.seconds("git", "-C", path, "status", "--porcelain"))
+    add_inside(out, b.sh("sh", "-c", INSIDE, cwd=path))
     out["made"][-1] += out["status"][-1]
     out["disk"].append(bench_trees.kib(path))
     start = time.perf_counter()
@@ -55,8 +68,8 @@ def theirs_once(repo, ground, out):
 
 
 def measure(repo, engine, ground, rounds):
-    ours = {"made": [], "status": [], "removed": [], "disk": []}
-    theirs = {"made": [], "status": [], "removed": [], "disk": []}
+    ours = {"made": [], "status": [], "grep": [], "removed": [], "disk": []}
+    theirs = {"made": [], "status": [], "grep": [], "removed": [], "disk": []}
     b.report(engine + ": the first, which makes what is shared",
              [b.seconds("headgate", "run", "--engine", engine, "--", "true", cwd=repo)])
     b.sh("headgate", "discard", "--force", bench_trees.newest_run(repo), cwd=repo)
@@ -68,6 +81,9 @@ def measure(repo, engine, ground, rounds):
     b.ratio("  git / headgate", theirs["made"], ours["made"])
     b.report(engine + ": that git status", ours["status"])
     b.report("  after git worktree add", theirs["status"])
+    b.report(engine + ": git grep, warm", ours["grep"])
+    b.report("  in a git worktree", theirs["grep"])
+    b.ratio("  headgate / git", ours["grep"], theirs["grep"])
     b.report(engine + ": removed", ours["removed"])
     b.report("  by git", theirs["removed"])
     b.ratio("  git / headgate", theirs["removed"], ours["removed"])
