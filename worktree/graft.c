@@ -4,6 +4,7 @@
 
 #include "runner/base/mem.h"
 #include "worktree/gitrun.h"
+#include "worktree/patchid.h"
 
 static struct gitrun git_of(const struct graft *g)
 {
@@ -297,13 +298,35 @@ static bool carry_over(char onto[65], struct strv *conflicts, const struct graft
            take_oid(onto, made, err);
 }
 
+/* A merge commit may change what neither side did, and is not carried over. */
+static bool check_merges(const struct graft *g, const char *onto, struct err *err)
+{
+    AUTO_STRV struct strv ignored = STRV_INIT; /* conflicts: nothing to compare with */
+    char whole[65] = "", carried[65];
+    bool has_merges = false;
+    if (!graft_has_merges(&has_merges, g, err))
+        return false;
+    if (!has_merges)
+        return true;
+    if (!graft_tree_of(carried, g, onto, err) || !graft_squash(whole, &ignored, g, false, err))
+        return false;
+    return ignored.n > 0 || strcmp(whole, carried) == 0 ||
+           err_set(err, ERR_REFUSED,
+                   "merge commits of the branch hold changes of their own, which a rebase would "
+                   "lose; nothing was changed. Merge it with --squash, or as it is");
+}
+
 bool graft_rebase(char ret_oid[65], struct strv *conflicts, const struct graft *g, struct err *err)
 {
     AUTO_BUF struct buf list = BUF_INIT;
-    AUTO_STRV struct strv args = STRV_INIT;
+    AUTO_STRV struct strv args = STRV_INIT, range = STRV_INIT, known = STRV_INIT;
     struct gitrun run = git_of(g);
-    const char *const *words = GIT_ARGS("rev-list", "--reverse", "--topo-order", "--no-merges",
-                                        "--cherry-pick", "--right-only");
+    struct patchid_ask same = {.common_dir = g->common_dir, .env = g->env, .range = &range};
+    const char *const *words =
+        GIT_ARGS("rev-list", "--reverse", "--topo-order", "--no-merges", "--right-only");
+    add_range(&range, g, true);
+    if (!patchid_equals(&known, &same, err))
+        return false;
     for (; *words; words++)
         strv_push(&args, *words);
     add_range(&args, g, true);
@@ -313,8 +336,10 @@ bool graft_rebase(char ret_oid[65], struct strv *conflicts, const struct graft *
     memcpy(onto, g->target, sizeof(onto));
     char *rest = list.ptr;
     for (char *oid; (oid = strsep(&rest, "\n")) && *oid && conflicts->n == 0;)
-        if (!carry_over(onto, conflicts, g, oid, err))
+        if (!strv_has(&known, oid) && !carry_over(onto, conflicts, g, oid, err))
             return false;
+    if (conflicts->n == 0 && !check_merges(g, onto, err))
+        return false;
     memcpy(ret_oid, onto, sizeof(onto));
     return true;
 }

@@ -9,6 +9,7 @@
 #include "runner/base/mem.h"
 #include "worktree/gitrun.h"
 #include "worktree/graft.h"
+#include "worktree/patchid.h"
 #include "worktree/quarantine.h"
 #include "worktree/refs.h"
 
@@ -56,8 +57,26 @@ static bool ask(struct buf *out, const struct search *s, const char *const *args
     return true;
 }
 
+/* Whether all commits of the right side, which git takes for equal to some of the left, are. */
+static bool are_equal(bool *ret, const struct search *s, const char *range, const char *below,
+                      struct err *err)
+{
+    AUTO_BUF struct buf count = BUF_INIT;
+    AUTO_STRV struct strv args = STRV_INIT, equals = STRV_INIT;
+    strv_push(&args, range);
+    strv_push(&args, below);
+    strv_push(&args, "--");
+    struct patchid_ask same = {
+        .common_dir = s->common_dir, .env = &s->env, .range = &args, .timeout_ms = SEARCH_MS};
+    if (!ask(&count, s, GIT_ARGS("rev-list", "--count", "--right-only", range, below, "--"), err) ||
+        !patchid_equals(&equals, &same, err))
+        return false;
+    *ret = equals.n > 0 && strtoull(count.ptr, NULL, 10) == equals.n;
+    return true;
+}
+
 /* Whether every commit that `right` alone has, but for what is below `base`, has an equal on the
- * other side. */
+ * other side. The cheap questions come first. */
 static bool all_have_equals(bool *ret, const struct search *s, const char *target,
                             const char *right, const char *base, struct err *err)
 {
@@ -71,8 +90,9 @@ static bool all_have_equals(bool *ret, const struct search *s, const char *targe
              GIT_ARGS("rev-list", "--count", "--cherry-pick", "--right-only", range, below, "--"),
              err))
         return false;
-    *ret = strcmp(merges.ptr, "0") == 0 && strcmp(left.ptr, "0") == 0;
-    return true;
+    if (strcmp(merges.ptr, "0") != 0 || strcmp(left.ptr, "0") != 0)
+        return true;
+    return are_equal(ret, s, range, below, err);
 }
 
 /* The commit that the work grew from, as seen from the target. */

@@ -113,6 +113,35 @@ static void rebases(void **state)
     assert_true(m.up_to_date);
 }
 
+/* What is in a merge commit alone, and a commit that differs from one of the target in blanks. */
+static void a_rebase_loses_nothing(void **state)
+{
+    WITH_WORK;
+    AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
+    in_repo(f, "printf ' blank\n' >blank && git add blank && git commit -qm blank");
+    free(inside(f, &a, "printf 'blank\n' >blank && git add blank && git commit -qm unlike"));
+    harvest(f, &a, true, &h);
+    assert_ok(try_merge(f, NULL, WT_MERGE_REBASE, false, &m, &err), &err);
+    assert_int_equal(m.conflicts.n, 1);
+    assert_string_equal(m.conflicts.v[0], "blank");
+    wt_merge_release(&m);
+    in_repo(f,
+            "git reset -q --hard HEAD~1 && echo p >person && git add person && git commit -qm p");
+    free(inside(f, &a,
+                "git branch side HEAD~1 && git checkout -q side && echo s >s && git add s && "
+                "git commit -qm s && git checkout -q - && git merge -q --no-commit side && "
+                "echo own >own && git add own && git commit -qm Merged"));
+    wt_harvest_release(&h);
+    harvest(f, &a, true, &h);
+    AUTO_FREE char *before = everything(f);
+    assert_false(try_merge(f, NULL, WT_MERGE_REBASE, false, &m, &err));
+    assert_has(err.text, "which a rebase would lose");
+    assert_text(everything(f), before);
+    err = (struct err)ERR_INIT;
+    assert_ok(try_merge(f, NULL, WT_MERGE_SQUASH, false, &m, &err), &err);
+    free(sh(f, f->repo, "test -f own && test -f s"));
+}
+
 static void conflicts_change_nothing(void **state)
 {
     WITH_WORK;
@@ -286,7 +315,10 @@ static void squashes_by_others_are_known(void **state)
         f, "git reset -q --hard HEAD~2 && git cherry-pick headgate/1/1~2..headgate/1/1 >/dev/null");
     assert_ok(wt_is_merged(&is_merged, &a, &err), &err);
     assert_true(is_merged);
-    /* What was edited on the way is not the same. */
+    /* What was edited on the way is not the same, be it in blanks alone. */
+    in_repo(f, "sed -i 's/^/ /' new && git commit -q --amend -a --no-edit");
+    assert_ok(wt_is_merged(&is_merged, &a, &err), &err);
+    assert_false(is_merged);
     in_repo(f, "echo edited >>new && git commit -q --amend -a --no-edit");
     assert_ok(wt_is_merged(&is_merged, &a, &err), &err);
     assert_false(is_merged);
@@ -378,6 +410,7 @@ int main(void)
         TEST(merges_into_a_linked_worktree),
         TEST(squashes),
         TEST(rebases),
+        TEST(a_rebase_loses_nothing),
         TEST(conflicts_change_nothing),
         TEST(local_changes_are_not_overwritten),
         TEST(a_refused_merge_leaves_no_objects),
