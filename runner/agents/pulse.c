@@ -135,13 +135,33 @@ int64_t pulse_message_of(const char *id)
 
 /* ---- numbers ---- */
 
+static int64_t bounded(int64_t n)
+{
+    return n < 0 ? 0 : n > PULSE_NUMBER_MAX ? PULSE_NUMBER_MAX : n;
+}
+
+static double bounded_cost(double usd)
+{
+    return usd > 0 ? usd < PULSE_COST_MAX ? usd : PULSE_COST_MAX : 0;
+}
+
+int64_t pulse_number(const json_t *told, const char *key)
+{
+    return bounded(jx_int(told, key, 0));
+}
+
+double pulse_cost(const json_t *told)
+{
+    return bounded_cost(json_number_value(told));
+}
+
 void pulse_use_add(struct pulse_use *sum, const struct pulse_use *more, int sign)
 {
-    sum->in += sign * more->in;
-    sum->cached += sign * more->cached;
-    sum->cache_written += sign * more->cache_written;
-    sum->out += sign * more->out;
-    sum->cost_usd += sign * more->cost_usd;
+    sum->in = bounded(sum->in + sign * more->in);
+    sum->cached = bounded(sum->cached + sign * more->cached);
+    sum->cache_written = bounded(sum->cache_written + sign * more->cache_written);
+    sum->out = bounded(sum->out + sign * more->out);
+    sum->cost_usd = bounded_cost(sum->cost_usd + sign * more->cost_usd);
     sum->has_cost = sum->has_cost || more->has_cost;
 }
 
@@ -220,16 +240,18 @@ json_t *pulse_json_sum(const json_t *earlier, const json_t *later)
     static const char *const counts[] = {"retries", "errors"};
     json_t *sum = json_deep_copy(later);
     json_t *use = jx_obj(sum, "tokens");
+    const json_t *before = jx_obj(earlier, "tokens");
     const json_t *costs[] = {json_object_get(earlier, "cost_usd"),
                              json_object_get(later, "cost_usd")};
     for (size_t i = 0; use && i < ARRAY_LEN(tokens); i++)
         jx_set_int(use, tokens[i],
-                   jx_int(use, tokens[i], 0) + jx_int(jx_obj(earlier, "tokens"), tokens[i], 0));
+                   bounded(pulse_number(use, tokens[i]) + pulse_number(before, tokens[i])));
     for (size_t i = 0; i < ARRAY_LEN(counts); i++)
-        jx_set_int(sum, counts[i], jx_int(sum, counts[i], 0) + jx_int(earlier, counts[i], 0));
+        jx_set_int(sum, counts[i],
+                   bounded(pulse_number(sum, counts[i]) + pulse_number(earlier, counts[i])));
     if (costs[0] || costs[1])
         jx_set(sum, "cost_usd",
-               json_real(json_number_value(costs[0]) + json_number_value(costs[1])));
+               json_real(bounded_cost(pulse_cost(costs[0]) + pulse_cost(costs[1]))));
     return sum;
 }
 

@@ -25,6 +25,8 @@ struct pulse_use {
     bool has_cost;
 };
 
+#define PULSE_NUMBER_MAX INT64_C(1000000000000000)
+#define PULSE_COST_MAX 1e9
 enum { PULSE_TEXT_BYTES = 240, PULSE_NEWS_MAX = 32, PULSE_ID_BYTES = 80 };
 
 struct pulse {

@@ -11,10 +11,10 @@ enum { TOO_MANY_REQUESTS = 429 };
 
 static struct pulse_use claude_use(const json_t *usage)
 {
-    return (struct pulse_use){.in = jx_int(usage, "input_tokens", 0),
-                              .cached = jx_int(usage, "cache_read_input_tokens", 0),
-                              .cache_written = jx_int(usage, "cache_creation_input_tokens", 0),
-                              .out = jx_int(usage, "output_tokens", 0)};
+    return (struct pulse_use){.in = pulse_number(usage, "input_tokens"),
+                              .cached = pulse_number(usage, "cache_read_input_tokens"),
+                              .cache_written = pulse_number(usage, "cache_creation_input_tokens"),
+                              .out = pulse_number(usage, "output_tokens")};
 }
 
 /* An assistant's message comes once for each of its parts, with the use of the whole. */
@@ -39,7 +39,7 @@ static bool claude_retry(struct pulse *p, const json_t *msg, int64_t now_ms)
         buf_addf(&why, " (HTTP %lld)", (long long)status);
     buf_addf(&why, ", try %lld of %lld", (long long)jx_int(msg, "attempt", 0),
              (long long)jx_int(msg, "max_retries", 0));
-    return pulse_retries(p, is_limit, now_ms + jx_int(msg, "retry_delay_ms", 0), why.ptr);
+    return pulse_retries(p, is_limit, now_ms + pulse_number(msg, "retry_delay_ms"), why.ptr);
 }
 
 /* Of a subscription: told when it changes, and refused when it is used up. */
@@ -49,7 +49,7 @@ static bool claude_limit(struct pulse *p, const json_t *info)
         return false;
     AUTO_FREE char *why =
         xasprintf("the limit %s is used up", jx_str(info, "rateLimitType", "of the subscription"));
-    return pulse_is_limited(p, jx_int(info, "resetsAt", 0) * 1000, why);
+    return pulse_is_limited(p, pulse_number(info, "resetsAt") * 1000, why);
 }
 
 /* The end of a turn, with the use of all models since the last one: subagents' and what it asked on
@@ -63,11 +63,12 @@ static bool claude_result(struct pulse *p, const json_t *msg)
     json_object_foreach((json_t *)(uintptr_t)models, name, told)
     {
         const json_t *cost = json_object_get(told, "costUSD");
-        const struct pulse_use use = {.in = jx_int(told, "inputTokens", 0),
-                                      .cached = jx_int(told, "cacheReadInputTokens", 0),
-                                      .cache_written = jx_int(told, "cacheCreationInputTokens", 0),
-                                      .out = jx_int(told, "outputTokens", 0),
-                                      .cost_usd = json_number_value(cost),
+        const struct pulse_use use = {.in = pulse_number(told, "inputTokens"),
+                                      .cached = pulse_number(told, "cacheReadInputTokens"),
+                                      .cache_written =
+                                          pulse_number(told, "cacheCreationInputTokens"),
+                                      .out = pulse_number(told, "outputTokens"),
+                                      .cost_usd = pulse_cost(cost),
                                       .has_cost = json_is_number(cost)};
         pulse_use_add(&sum, &use, 1);
     }
@@ -113,15 +114,16 @@ bool pulse_claude(struct pulse *p, const json_t *msg, int64_t now_ms)
 static bool codex_tokens(struct pulse *p, const json_t *params)
 {
     const json_t *usage = jx_obj(params, "tokenUsage"), *last = jx_obj(usage, "last");
-    int64_t cached = jx_int(last, "cachedInputTokens", 0);
-    const struct pulse_use use = {.in = jx_int(last, "inputTokens", 0) - cached,
+    int64_t cached = pulse_number(last, "cachedInputTokens");
+    int64_t in = pulse_number(last, "inputTokens");
+    const struct pulse_use use = {.in = in > cached ? in - cached : 0,
                                   .cached = cached,
-                                  .cache_written = jx_int(last, "cacheWriteInputTokens", 0),
-                                  .out = jx_int(last, "outputTokens", 0)};
+                                  .cache_written = pulse_number(last, "cacheWriteInputTokens"),
+                                  .out = pulse_number(last, "outputTokens")};
     if (!p->has_begun) /* a conversation that is taken up tells its last request again */
         return false;
     AUTO_FREE char *id = xasprintf("%s %lld", jx_str(params, "threadId", ""),
-                                   (long long)jx_int(jx_obj(usage, "total"), "totalTokens", 0));
+                                   (long long)pulse_number(jx_obj(usage, "total"), "totalTokens"));
     return pulse_counts(p, id, &use);
 }
 
@@ -158,11 +160,11 @@ static bool codex_error(struct pulse *p, const json_t *params)
 static bool codex_limits(struct pulse *p, const json_t *limits)
 {
     static const char *const windows[] = {"primary", "secondary"};
-    int64_t worst = 0;
+    double worst = 0;
     for (size_t i = 0; i < ARRAY_LEN(windows); i++) {
         const json_t *window = jx_obj(limits, windows[i]);
-        int64_t used = (int64_t)json_number_value(json_object_get(window, "usedPercent"));
-        int64_t resets = jx_int(window, "resetsAt", 0);
+        double used = json_number_value(json_object_get(window, "usedPercent"));
+        int64_t resets = pulse_number(window, "resetsAt");
         if (resets && used >= worst) {
             worst = used;
             p->limit_ms = resets * 1000;
@@ -199,9 +201,9 @@ bool pulse_codex(struct pulse *p, const json_t *msg, int64_t now_ms)
 static bool gemini_result(struct pulse *p, const json_t *msg)
 {
     const json_t *stats = jx_obj(msg, "stats");
-    const struct pulse_use use = {.in = jx_int(stats, "input", 0),
-                                  .cached = jx_int(stats, "cached", 0),
-                                  .out = jx_int(stats, "output_tokens", 0)};
+    const struct pulse_use use = {.in = pulse_number(stats, "input"),
+                                  .cached = pulse_number(stats, "cached"),
+                                  .out = pulse_number(stats, "output_tokens")};
     bool has_changed = stats && pulse_settles(p, &use);
     if (strcmp(jx_str(msg, "status", ""), "error") == 0)
         return pulse_failed(p, jx_str(jx_obj(msg, "error"), "message", ""));
@@ -238,12 +240,12 @@ static bool opencode_step(struct pulse *p, const json_t *part)
 {
     const json_t *tokens = jx_obj(part, "tokens"), *cache = jx_obj(tokens, "cache");
     const json_t *cost = json_object_get(part, "cost");
-    const struct pulse_use use = {.in = jx_int(tokens, "input", 0),
-                                  .cached = jx_int(cache, "read", 0),
-                                  .cache_written = jx_int(cache, "write", 0),
-                                  .out =
-                                      jx_int(tokens, "output", 0) + jx_int(tokens, "reasoning", 0),
-                                  .cost_usd = json_number_value(cost),
+    const struct pulse_use use = {.in = pulse_number(tokens, "input"),
+                                  .cached = pulse_number(cache, "read"),
+                                  .cache_written = pulse_number(cache, "write"),
+                                  .out = pulse_number(tokens, "output") +
+                                         pulse_number(tokens, "reasoning"),
+                                  .cost_usd = pulse_cost(cost),
                                   .has_cost = json_is_number(cost)};
     return pulse_counts(p, jx_str(part, "id", ""), &use);
 }
@@ -255,7 +257,7 @@ static bool opencode_retry(struct pulse *p, const json_t *status)
                     strcasestr(message, "quota");
     AUTO_FREE char *why =
         xasprintf("%s, try %lld", message, (long long)jx_int(status, "attempt", 0));
-    return pulse_retries(p, is_limit, jx_int(status, "next", 0), why);
+    return pulse_retries(p, is_limit, pulse_number(status, "next"), why);
 }
 
 bool pulse_opencode(struct pulse *p, const json_t *msg, int64_t now_ms)

@@ -31,6 +31,12 @@ int64_t pulse_message_of(const char *id);
 bool pulse_settles(struct pulse *p, const struct pulse_use *use);
 /* One message's use; the same id again replaces it. "": has none. */
 bool pulse_counts(struct pulse *p, const char *message_id, const struct pulse_use *use);
+/* What an agent tells can be anything: a number of its, within 0 and PULSE_NUMBER_MAX, where sums,
+ * and milliseconds of its seconds, are numbers still; and its money, within 0 and PULSE_COST_MAX.
+ * Absent: 0. */
+int64_t pulse_number(const json_t *told, const char *key);
+double pulse_cost(const json_t *told);
+/* The sum stays within those bounds. */
 void pulse_use_add(struct pulse_use *sum, const struct pulse_use *more, int sign);
 
 #endif

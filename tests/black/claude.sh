@@ -5,6 +5,8 @@
 . "$TESTS/agents/install.sh"
 
 need_claude
+# What the project says must not count for its gate, were it read.
+git config --file "$XDG_CONFIG_HOME/headgate/config" agent.claude.projectSettings true
 
 make_repo "$WORLD/repo"
 cd "$WORLD/repo"

@@ -5,6 +5,8 @@
 . "$TESTS/agents/install.sh"
 
 need_claude
+# What the project says must not count for its gate, were it read.
+git config --file "$XDG_CONFIG_HOME/headgate/config" agent.claude.projectSettings true
 command -v cc >/dev/null || skip 'there is no C compiler'
 
 make_repo "$WORLD/repo"

@@ -5,6 +5,8 @@
 . "$(dirname "$0")/../lib.sh"
 . "$TESTS/agents/install.sh"
 need_claude
+# What the project says must not count for its gate, were it read.
+git config --file "$XDG_CONFIG_HOME/headgate/config" agent.claude.projectSettings true
 need_codex
 need_gemini
 settings=$XDG_CONFIG_HOME/headgate/config

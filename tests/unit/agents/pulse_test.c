@@ -257,6 +257,39 @@ static void standing_is_told_in_words(void **state)
     assert_false(pulse_add_troubles(&nothing, NULL));
 }
 
+/* An agent may say anything; what came of it was a number that no JSON holds, and no server
+ * survived its record. */
+static void numbers_stay_numbers(void **state)
+{
+    static const char line[] =
+        "{\"type\":\"result\",\"model_usage_since_last_result\":{\"a\":{"
+        "\"inputTokens\":9223372036854775807,\"outputTokens\":-9223372036854775807,"
+        "\"costUSD\":1e308},\"b\":{\"inputTokens\":9223372036854775807,\"costUSD\":1e308}}}";
+    static const char limit[] =
+        "{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"rejected\","
+        "\"resetsAt\":9223372036854775807}}";
+    struct pulse p;
+    (void)state;
+    pulse_init(&p);
+    for (int i = 0; i < 3; i++)
+        assert_true(pulse_line(&p, "claude", line, sizeof(line) - 1, 1000));
+    assert_true(pulse_line(&p, "claude", limit, sizeof(limit) - 1, 1000));
+    AUTO_JSON json_t *one = pulse_json(&p);
+    assert_true(jx_int(jx_obj(one, "tokens"), "in", 0) == PULSE_NUMBER_MAX);
+    assert_true(jx_int(jx_obj(one, "tokens"), "out", -1) == 0);
+    assert_true(json_number_value(json_object_get(one, "cost_usd")) <= PULSE_COST_MAX);
+    AUTO_BUF struct buf words = BUF_INIT;
+    assert_true(pulse_words(&words, one, 1000));
+    /* As a store may have kept it. */
+    AUTO_JSON json_t *old = json_pack("{s:{s:I}, s:f, s:I}", "tokens", "in", (json_int_t)INT64_MAX,
+                                      "cost_usd", 1.7e308, "retries", (json_int_t)INT64_MAX);
+    AUTO_JSON json_t *sum = pulse_json_sum(old, old);
+    assert_true(json_is_number(json_object_get(sum, "cost_usd")));
+    assert_true(jx_int(jx_obj(sum, "tokens"), "in", 0) == PULSE_NUMBER_MAX);
+    assert_true(jx_int(sum, "retries", 0) == PULSE_NUMBER_MAX);
+    pulse_release(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +298,7 @@ int main(void)
         cmocka_unit_test(news_are_told_once_and_bounded),
         cmocka_unit_test(starts_are_summed),
         cmocka_unit_test(standing_is_told_in_words),
+        cmocka_unit_test(numbers_stay_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
