@@ -40,6 +40,11 @@ const char *wt_engine_name(enum wt_engine engine)
     return engines[engine]->name;
 }
 
+const char *wt_engine_trade(enum wt_engine engine)
+{
+    return engines[engine]->trade;
+}
+
 bool wt_engine_parse(enum wt_engine *ret, const char *name, struct err *err)
 {
     for (size_t i = 0; i < WT_ENGINES; i++)

@@ -23,6 +23,7 @@ struct engine_job {
 struct engine {
     const char *name;
     const char *files;  /* name of the folder in the attempt's, in which is what the agent writes */
+    const char *trade;  /* what it gives and takes: for a person who chooses */
     const char *remark; /* of what people should know who get it, or NULL */
     /* Whether it works for a state folder with this folder of bases; else *ret_why says what is in
      * the way. Allocated. */

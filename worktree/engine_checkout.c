@@ -71,6 +71,8 @@ static bool make(struct engine_job *job, struct err *err)
 const struct engine engine_checkout = {
     .name = "checkout",
     .files = "tree",
+    .trade = "starts as git worktree add does, and takes the disk of a copy; files open as in a "
+             "plain folder",
     .remark =
         "its files are on this host, where your shell's prompt and your editor may act on what "
         "an agent wrote",

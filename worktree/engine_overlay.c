@@ -87,6 +87,7 @@ static bool make(struct engine_job *job, struct err *err)
 const struct engine engine_overlay = {
     .name = "overlay",
     .files = "upper",
+    .trade = "starts at once; what opens every file, as git grep does, takes some 40 % longer",
     .works = works,
     .make = make,
 };

@@ -90,6 +90,7 @@ static bool make(struct engine_job *job, struct err *err)
 const struct engine engine_reflink = {
     .name = "reflink",
     .files = "files",
+    .trade = "clones file by file at the start; files open as in a plain folder",
     .works = works,
     .make = make,
 };

@@ -31,6 +31,8 @@ enum wt_engine {
 };
 enum { WT_ENGINES = WT_ENGINE_CHECKOUT + 1 };
 const char *wt_engine_name(enum wt_engine engine);
+/* What it gives and takes, for a person who chooses. Static. */
+const char *wt_engine_trade(enum wt_engine engine);
 bool wt_engine_parse(enum wt_engine *ret, const char *name, struct err *err) WARN_UNUSED;
 /* Whether it works for bases in this folder, tried once per boot; else *ret_why, allocated, says
  * what is in the way. */

@@ -29,7 +29,7 @@ static bool prove_layers(json_t **ret, struct layer_report *ret_report,
     return true;
 }
 
-/* [{"name","works","taken","why"}]: how an attempt would get its files. */
+/* [{"name","works","taken","why","trade"}]: how an attempt would get its files. */
 static json_t *list_engines(const struct paths *paths, const struct config *config)
 {
     json_t *list = json_array();
@@ -44,6 +44,7 @@ static json_t *list_engines(const struct paths *paths, const struct config *conf
         bool works = wt_engine_works((enum wt_engine)i, paths->bases, &why);
         bool is_taken = works && (int)taken == i;
         jx_set_str(one, "name", wt_engine_name((enum wt_engine)i));
+        jx_set_str(one, "trade", wt_engine_trade((enum wt_engine)i));
         jx_set_bool(one, "works", works);
         jx_set_bool(one, "taken", is_taken);
         jx_set_str(one, "why",

@@ -32,6 +32,7 @@ static void print_engines(struct buf *out, const struct print *p, const json_t *
     {
         bool works = jx_bool(engine, "works", false), is_taken = jx_bool(engine, "taken", false);
         const char *why = jx_str(engine, "why", "");
+        const char *trade = works ? jx_str(engine, "trade", "") : "";
         buf_adds(out, "  ");
         print_text(out, p, PRINT_BOLD, jx_str(engine, "name", "?"));
         buf_addf(out, ": %s%s",
@@ -40,6 +41,8 @@ static void print_engines(struct buf *out, const struct print *p, const json_t *
                           : "does not work",
                  *why ? "; " : "");
         print_text(out, p, PRINT_PLAIN, why);
+        buf_adds(out, *trade ? "; " : "");
+        print_text(out, p, PRINT_PLAIN, trade);
         buf_addch(out, '\n');
     }
 }

@@ -430,9 +430,10 @@ static void prints_the_doctor(void **state)
         "{\"name\":\"limits\",\"state\":\"degraded\",\"mechanism\":\"rlimits\",\"reason\":\"no "
         "cgroup\"}],\"facts\":[{\"name\":\"kernel\",\"value\":\"6.1\",\"advice\":\"\"},"
         "{\"name\":\"procfs\",\"value\":\"covered\",\"advice\":\"uncover it\"}],\"engines\":["
-        "{\"name\":\"overlay\",\"works\":false,\"taken\":false,\"why\":\"no room\"},"
-        "{\"name\":\"reflink\",\"works\":true,\"taken\":true,\"why\":\"\"},"
-        "{\"name\":\"checkout\",\"works\":true,\"taken\":false,\"why\":\"\"}]}");
+        "{\"name\":\"overlay\",\"works\":false,\"taken\":false,\"why\":\"no "
+        "room\",\"trade\":\"quick\"},"
+        "{\"name\":\"reflink\",\"works\":true,\"taken\":true,\"why\":\"named\",\"trade\":\"even\"},"
+        "{\"name\":\"checkout\",\"works\":true,\"taken\":false,\"why\":\"\",\"trade\":\"slow\"}]}");
     AUTO_BUF struct buf out = BUF_INIT;
     print_doctor(&out, &narrow, report);
     assert_string_equal(out.ptr, "Linux 6.1; layers of a box: 1 active, limits degraded\n"
@@ -441,8 +442,8 @@ static void prints_the_doctor(void **state)
                                  "ladder without --ladder: auto, all hold\n"
                                  "engines of worktrees, of which the first that works is taken:\n"
                                  "  overlay: does not work; no room\n"
-                                 "  reflink: taken\n"
-                                 "  checkout: works\n"
+                                 "  reflink: taken; named; even\n"
+                                 "  checkout: works; slow\n"
                                  "this host:\n"
                                  "  kernel: 6.1\n"
                                  "  procfs: covered; uncover it\n");
