@@ -7,8 +7,13 @@
 
 enum event_kind { EVENT_CALL, EVENT_GREETING, EVENT_HARMLESS, EVENT_REFUSED };
 
-/* Append the answer to out; returns the exit code. */
-typedef int (*answer_fn)(struct buf *out, const char *event, const struct dialect_answer *answer);
+struct streams {
+    struct buf *out, *errout;
+};
+
+/* Append the answer; returns the exit code. */
+typedef int (*answer_fn)(const struct streams *to, const char *event,
+                         const struct dialect_answer *answer);
 
 struct event {
     const char *name;
@@ -41,7 +46,7 @@ static json_t *reason_of(const struct dialect_answer *a)
     return json_string(text);
 }
 
-static int answer_plain(struct buf *out, const char *event, const struct dialect_answer *a)
+static int answer_plain(const struct streams *to, const char *event, const struct dialect_answer *a)
 {
     (void)event;
     json_t *obj = json_object();
@@ -51,7 +56,7 @@ static int answer_plain(struct buf *out, const char *event, const struct dialect
     else
         jx_set(obj, "reason", a->reason ? json_incref(a->reason) : json_string(""));
     jx_set_str(obj, "call", a->call);
-    dump_line(out, obj);
+    dump_line(to->out, obj);
     return a->allow ? 0 : 2;
 }
 
@@ -63,32 +68,42 @@ static void dump_specific(struct buf *out, json_t *specific)
 }
 
 /* Claude Code and Qwen Code: PreToolUse. An allow needs no reason. */
-static int answer_pre_tool(struct buf *out, const char *event, const struct dialect_answer *a)
+static int answer_pre_tool(const struct streams *to, const char *event,
+                           const struct dialect_answer *a)
 {
     json_t *specific = json_object();
     jx_set_str(specific, "hookEventName", event);
     jx_set_str(specific, "permissionDecision", a->allow ? "allow" : "deny");
     if (!a->allow)
         jx_set(specific, "permissionDecisionReason", reason_of(a));
-    dump_specific(out, specific);
+    dump_specific(to->out, specific);
     return 0;
 }
 
-/* Codex: silence allows; a bare "allow" is reported as an error. */
-static int answer_codex(struct buf *out, const char *event, const struct dialect_answer *a)
+/* Codex: silence allows; a bare "allow" is reported as an error. A denial is words and an exit
+ * code, which every version takes, so that nothing but a yes of the gate ends with 0. */
+static int answer_codex(const struct streams *to, const char *event, const struct dialect_answer *a)
 {
-    return a->allow ? 0 : answer_pre_tool(out, event, a);
+    (void)event;
+    if (a->allow)
+        return 0;
+    AUTO_JSON json_t *reason = reason_of(a);
+    buf_add(to->errout, json_string_value(reason), json_string_length(reason));
+    buf_addch(to->errout, '\n');
+    return 2;
 }
 
 /* Nobody waits for words. */
-static int answer_greeting(struct buf *out, const char *event, const struct dialect_answer *a)
+static int answer_greeting(const struct streams *to, const char *event,
+                           const struct dialect_answer *a)
 {
-    (void)out;
+    (void)to;
     (void)event;
     return a->allow ? 0 : 2;
 }
 
-static int answer_permission(struct buf *out, const char *event, const struct dialect_answer *a)
+static int answer_permission(const struct streams *to, const char *event,
+                             const struct dialect_answer *a)
 {
     json_t *specific = json_object(), *decision = json_object();
     jx_set_str(decision, "behavior", a->allow ? "allow" : "deny");
@@ -96,18 +111,19 @@ static int answer_permission(struct buf *out, const char *event, const struct di
         jx_set(decision, "message", reason_of(a));
     jx_set_str(specific, "hookEventName", event);
     jx_set(specific, "decision", decision);
-    dump_specific(out, specific);
+    dump_specific(to->out, specific);
     return 0;
 }
 
-static int answer_gemini(struct buf *out, const char *event, const struct dialect_answer *a)
+static int answer_gemini(const struct streams *to, const char *event,
+                         const struct dialect_answer *a)
 {
     (void)event;
     json_t *obj = json_object();
     jx_set_str(obj, "decision", a->allow ? "allow" : "deny");
     if (!a->allow)
         jx_set(obj, "reason", reason_of(a));
-    dump_line(out, obj);
+    dump_line(to->out, obj);
     return 0;
 }
 
@@ -293,6 +309,11 @@ bool dialect_read(struct dialect_input *ret, const struct dialect *d, const char
         request = json_pack("{s:i, s:b}", "v", 1, "hello", 1);
     if (event->kind == EVENT_CALL) {
         AUTO_JSON json_t *message = d->request(d, in, cwd);
+        if (d->request == request_hook && !json_object_get(in, "tool_input"))
+            return err_set(err, ERR_FORMAT,
+                           "the call has no 'tool_input'; this version of %s tells its calls in "
+                           "another way",
+                           d->name);
         AUTO_CALL_REQUEST struct call_request checked = CALL_REQUEST_INIT;
         if (!call_request_from_json(&checked, message, err))
             return false;
@@ -302,11 +323,12 @@ bool dialect_read(struct dialect_input *ret, const struct dialect *d, const char
     return true;
 }
 
-int dialect_write(struct buf *out, const struct dialect *d, const char *event,
+int dialect_write(struct buf *out, struct buf *errout, const struct dialect *d, const char *event,
                   const struct dialect_answer *answer)
 {
     const struct event *found = find_event(d, event);
     if (!found || !found->answer)
         abort(); /* not an event that dialect_read gave: no answer is better than a wrong one */
-    return found->answer(out, event, answer);
+    const struct streams to = {out, errout};
+    return found->answer(&to, event, answer);
 }

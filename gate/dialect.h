@@ -40,9 +40,9 @@ struct dialect_answer {
     json_t *reason; /* a string, borrowed, printed unchanged; NULL or "": a denial gets our words */
     const char *call; /* "c12", "" when not told */
 };
-/* Append what goes to standard output, and return the exit code: 0, or 2 for a denial where the
- * agent takes the exit code for the answer. */
-int dialect_write(struct buf *out, const struct dialect *d, const char *event,
+/* Append what goes to standard output and what to standard error, and return the exit code: 0, or 2
+ * for a denial where the agent takes the exit code for the answer. */
+int dialect_write(struct buf *out, struct buf *errout, const struct dialect *d, const char *event,
                   const struct dialect_answer *answer);
 
 #endif

@@ -87,6 +87,7 @@ static const char why_gate[] = "belongs to the gate of this attempt";
 static const char why_hidden[] = "holds a character that does not show";
 static const char why_outside[] =
     "lies outside of the worktree, the home and the temporary folder of this attempt";
+static const char why_unread[] = "does not say what it would run";
 static const char why_untold[] = "does not say which file it would change";
 static const char why_host[] = "would reach a host that no rule lists";
 
@@ -216,6 +217,7 @@ json_t *floor_list(void)
     list(all, FLOOR_ASK, "edit a name with hidden characters", why_hidden);
     list(all, FLOOR_ASK, "edit elsewhere", why_outside);
     list(all, FLOOR_ASK, "edit something untold", why_untold);
+    list(all, FLOOR_ASK, "run something untold", why_unread);
     list(all, FLOOR_ASK, "reach a host", why_host);
     return all;
 }
@@ -290,8 +292,9 @@ static bool each_in_text(const struct rule_subject *s, floor_visit visit, void *
 static bool each_command(const struct rule_subject *s, floor_visit visit, void *arg)
 {
     const struct tool_use *use = s->use;
+    const struct floor_finding untold = {.effect = FLOOR_ASK, .path = "", .why = why_unread};
     if (!use->command)
-        return true;
+        return use->kind != TOOL_SHELL || visit(arg, &untold);
     if (use->shell.opaque)
         return each_in_text(s, visit, arg);
     for (size_t i = 0; i < use->shell.n; i++)

@@ -81,6 +81,7 @@ static bool answer(int *ret_status, const struct options *o, struct err *err)
     if (!dialect)
         return err_set(err, ERR_USAGE, "'%s' is no agent that headgate-hook knows", o->agent);
     AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_BUF struct buf words = BUF_INIT;
     if (!fs_read_fd(&text, STDIN_FILENO, LIMIT_LINE_BYTES, err))
         return err_prefix(err, "the call");
     AUTO_FREE char *cwd = getcwd(NULL, 0);
@@ -94,13 +95,14 @@ static bool answer(int *ret_status, const struct options *o, struct err *err)
     if (!exchange(&reply, o->socket, in.request, err))
         return false;
     buf_clear(&text);
-    const struct dialect_answer words = {
+    const struct dialect_answer told = {
         .allow = reply.allow, .reason = reply.reason, .call = reply.call};
-    *ret_status = dialect_write(&text, dialect, in.event, &words);
+    *ret_status = dialect_write(&text, &words, dialect, in.event, &told);
     json_decref(reply.reason);
     json_decref(reply.message);
     free(reply.call);
-    return fs_write_fd(STDOUT_FILENO, text.ptr, text.len, err);
+    return fs_write_fd(STDERR_FILENO, words.ptr, words.len, err) &&
+           fs_write_fd(STDOUT_FILENO, text.ptr, text.len, err);
 }
 
 int main(int argc, char **argv)

@@ -35,6 +35,12 @@ static const char session_hook[] = "[[hooks.SessionStart]]\n"
                                    "type = \"command\"\n"
                                    "command = ";
 
+/* Behind the hook's words: a denial has some in any case, since without any the call runs, and what
+ * ends it otherwise is a denial too. */
+#define HOOK_TAIL                                                               \
+    " || { [ $? = 2 ] || echo 'headgate: the gate could not answer' >&2; echo " \
+    "'headgate: the call is denied' >&2; exit 2; }"
+
 static const char *const disabled[] = {
     "unified_exec_tty", "apps",  "plugins", "browser_use", "computer_use",
     "image_generation", "goals",
@@ -51,10 +57,8 @@ static bool install_gate(struct box_spec *spec, const struct agent_start *start,
 {
     AUTO_FREE char *folder = fs_join(start->dir, "codex");
     AUTO_FREE char *file = fs_join(folder, "requirements.toml");
-    AUTO_FREE char *command = xasprintf("%s --agent codex --socket %s || { echo 'headgate: the "
-                                        "gate could not answer; the call is denied' >&2; "
-                                        "exit 2; }",
-                                        start->hook_inside, start->gate_inside);
+    AUTO_FREE char *command =
+        xasprintf("%s --agent codex --socket %s" HOOK_TAIL, start->hook_inside, start->gate_inside);
     AUTO_BUF struct buf text = BUF_INIT;
     const char *const hooks[] = {call_hook, session_hook};
     buf_adds(&text, requirements);
@@ -281,11 +285,7 @@ static const struct agent_form calls[] = {
 
 /* The hook as it is installed above, looks at the system, and the snapshot of the shell. */
 static const struct agent_form helpers[] = {
-    {{"bash", "-c",
-      "%k --agent codex --socket %g || { echo 'headgate: the gate could not answer; the call is "
-      "denied' >&2; "
-      "exit 2; }",
-      NULL}},
+    {{"bash", "-c", "%k --agent codex --socket %g" HOOK_TAIL, NULL}},
     {{"bash", "-lc",
       "if [ -z \"${BASH_ENV-}\" ] && [ -n \"${HOME-}\" ] && [ -r \"$HOME/.bashrc\" ]; then\n%a",
       NULL}},
@@ -312,9 +312,9 @@ const struct agent agent_codex = {
              "runs; a managed hook carries your words to the model. Nothing begins unless that "
              "hook is in force. "
              "Subagents are told by id.",
-    .gaps = "With -i the hook stands alone, and Codex runs a call whose hook is killed: the keeper "
-            "sees how each hook ends "
-            "and stops the attempt first. view_image, spawn_agent and plans are asked by the hook "
+    .gaps = "With -i the hook stands alone, and Codex runs a call whose hook is killed, late or "
+            "says nonsense: the keeper sees how each hook ends and stops the attempt first, unless "
+            "the gate told that hook yes. view_image, spawn_agent and plans are asked by the hook "
             "alone.",
     .output = "codex",
     .hears = "lines",

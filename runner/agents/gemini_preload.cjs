@@ -2,11 +2,13 @@
 //
 // Gemini CLI runs a call when its hook was killed, timed out or said nothing. So the hook that its settings name is never
 // started: this file is loaded into its process before it, and where it would spawn the hook it gets an object of the same
-// shape that asks the gate itself. There is no program to kill, and every way to fail ends as a denial. Should the real hook
-// be started all the same (another way to spawn in another version), it asks the gate as well.
+// shape that asks the gate itself. There is no program to kill, and every way to fail ends as a denial; where none would be
+// heard any more, after the hook's time, the process ends. Should the real hook be started all the same (another way to spawn
+// in another version), it asks the gate as well.
 "use strict"
 const childProcess = require("node:child_process")
 const { EventEmitter } = require("node:events")
+const fs = require("node:fs")
 const { syncBuiltinESMExports } = require("node:module")
 const net = require("node:net")
 
@@ -33,12 +35,14 @@ const ask = (request, answered) => {
 const requestOf = (text) => {
   const input = JSON.parse(text)
   if (input.hook_event_name === "SessionStart") return { v: 1, hello: true }
+  if (input.hook_event_name !== "BeforeTool") throw new Error("it is an event that is not known")
+  if (!input.tool_input) throw new Error("it has no arguments")
   return {
     v: 1,
     source: "hook",
     agent: "gemini",
     tool: input.tool_name,
-    args: input.tool_input ?? {},
+    args: input.tool_input,
     cwd: input.cwd,
     session: input.session_id,
   }
@@ -54,7 +58,7 @@ class Hook extends EventEmitter {
     this.stderr = new EventEmitter()
     this.stdin = new EventEmitter()
     this.stdin.write = (data) => (this.text += data)
-    this.stdin.end = () => this.ask()
+    this.stdin.end = () => setImmediate(() => this.ask()) // an answer at once would come before anybody listens
   }
   ask() {
     try {
@@ -63,16 +67,19 @@ class Hook extends EventEmitter {
       this.answer({ decision: "deny", reason: `denied: the call cannot be read (${error.message})` })
     }
   }
-  answer({ decision, reason, call }) {
+  answer({ v, decision, reason, call }) {
     const output =
-      decision === "allow"
+      v === 1 && decision === "allow"
         ? { decision: "allow" }
         : { decision: "deny", reason: reason || `denied by the gate without words (call ${call ?? "unknown"})` }
     this.stdout.emit("data", JSON.stringify(output))
     this.emit("close", 0)
   }
+  // Its time is over: whatever it said now, the call would run.
   kill() {
-    return false
+    fs.writeSync(2, "headgate: Gemini CLI gave its hook up before the gate had answered and would run the call, so it was ended\n")
+    process.kill(process.pid, "SIGKILL")
+    return true
   }
 }
 

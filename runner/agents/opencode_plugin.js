@@ -19,12 +19,14 @@ const ask = (request) =>
     socket.on("error", (error) => reject(new Error(`denied: the gate cannot be asked (${error.message})`)))
     socket.on("close", () => {
       try {
-        resolve(JSON.parse(text))
+        resolve(JSON.parse(text) ?? {})
       } catch {
         reject(new Error("denied: the gate closed the connection without an answer"))
       }
     })
   })
+
+const allows = (answer) => answer.v === 1 && answer.decision === "allow"
 
 export const Headgate = async ({ client, directory }) => {
   const sessions = new Map()
@@ -102,22 +104,23 @@ export const Headgate = async ({ client, directory }) => {
     },
     config: async (config) => {
       const answer = await ask({ v: 1, hello: true })
-      if (answer.decision !== "allow") return
+      if (!allows(answer)) return
       config.permission = { "*": "allow", question: process.env.HEADGATE_INTERACTIVE ? "allow" : "deny" }
     },
     "tool.execute.before": async (call, output) => {
+      if (!call.tool || !output.args) throw new Error("denied: this version of OpenCode tells its calls in another way")
       const answer = await ask({
         v: 1,
         source: "hook",
         agent: "opencode",
         tool: call.tool,
-        args: output.args ?? {},
+        args: output.args,
         cwd: directory,
         call_id: call.callID,
         session: call.sessionID,
         subagent: await subagent(call.sessionID),
       })
-      if (answer.v === 1 && answer.decision === "allow") return
+      if (allows(answer)) return
       throw new Error(answer.reason || `denied by the gate without words (call ${answer.call ?? "unknown"})`)
     },
   }

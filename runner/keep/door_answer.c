@@ -49,11 +49,23 @@ void door_send(struct door_call *c, const json_t *answer)
     conn_finish(c->conn);
 }
 
+/* Who connected, as the kernel saw it then. */
+static void door_tell_yes(const struct door_call *c)
+{
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+    if (c->conn && c->door->told_yes &&
+        getsockopt(conn_fd(c->conn), SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0)
+        c->door->told_yes(c->door->told_yes_arg, peer.pid);
+}
+
 void door_answer(struct door_call *c, bool allow, const char *why, const char *reason)
 {
     AUTO_JSON json_t *answer = door_answer_json(allow, why, reason, c->name);
-    if (allow && !c->is_answered)
+    if (allow && !c->is_answered) {
         confirm_add(&c->door->confirm, &c->key);
+        door_tell_yes(c);
+    }
     door_send(c, answer);
 }
 

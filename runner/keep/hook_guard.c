@@ -53,6 +53,13 @@ bool hook_guard_take(struct hook_guard *g, pid_t pid)
     return true;
 }
 
+void hook_guard_allowed(struct hook_guard *g, pid_t pid)
+{
+    struct guarded *h = find(g, pid);
+    if (h)
+        h->is_allowed = true;
+}
+
 /* What is wrong with such an end; NULL: nothing. */
 static const char *trouble_of(struct hook_guard *g, const struct guarded *h, int status)
 {
@@ -62,6 +69,8 @@ static const char *trouble_of(struct hook_guard *g, const struct guarded *h, int
         return NULL;
     if (WEXITSTATUS(status) != 0)
         return "failed";
+    if (h->shell && !h->is_allowed)
+        return "ended well without the gate's yes";
     struct guarded *shell = h->shell ? find(g, h->shell) : NULL;
     if (shell)
         shell->has_passed = true;

@@ -1,13 +1,13 @@
 /*
  * hook_guard: sees how each hook of an agent ends, before the agent does.
  *
- * For agents that run a call when its hook was killed or said nothing. A process whose words name
- * the hook (the shell that the agent starts it by, and the hook itself) stays traced once its exec
- * was verified; at its end it stands still, with all that it holds open and unreaped, while this
- * decides:
+ * For agents that run a call when its hook was killed, said nothing or said nonsense. A process
+ * whose words name the hook (the shell that the agent starts it by, and the hook itself) stays
+ * traced once its exec was verified; at its end it stands still, with all that it holds open and
+ * unreaped, while this decides:
  *
- *   the hook      by itself with 0 or 2       as it should
- *   its shell     with 2, or with 0 after a hook of its own that ended with 0
+ *   the hook      by itself with 2, or with 0 after the gate told it yes: as it should
+ *   its shell     with 2, or with 0 after a hook of its own that ended so with 0
  *   anything else                             told (`lost`): whoever owns this kills the agent
  * before it learns of it
  *
@@ -21,6 +21,7 @@
 
 struct guarded {
     pid_t pid, shell; /* shell: whose hook it is, 0: it is a shell */
+    bool is_allowed;  /* of a hook: the gate told it yes */
     bool has_passed;  /* of a shell: a hook of its own ended with 0 */
 };
 
@@ -36,6 +37,8 @@ struct hook_guard {
 /* A verified exec that stands before its first instruction, traced: let it begin under guard.
  * False: it is no hook. */
 bool hook_guard_take(struct hook_guard *g, pid_t pid);
+/* The gate tells this process yes, to a call or to its greeting. Before it can read that. */
+void hook_guard_allowed(struct hook_guard *g, pid_t pid);
 /* One status of waitpid. False: not of one that is guarded. */
 bool hook_guard_event(struct hook_guard *g, pid_t pid, int status);
 void hook_guard_release(struct hook_guard *g);

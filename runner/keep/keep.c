@@ -280,11 +280,16 @@ static void keep_on_hook_lost(void *arg, pid_t pid, const char *how)
     if (pid)
         keep_kill_above(k, pid);
     err_set(&k->error, ERR_REFUSED,
-            "a hook of %s %s before the gate's answer had reached its agent, which would then run "
-            "the call; so the attempt was "
-            "stopped ('headgate resume %s' goes on)",
+            "a hook of %s %s, and its agent would run the call without the gate's answer; so the "
+            "attempt was stopped ('headgate resume %s' goes on)",
             k->config.agent, how, k->config.attempt);
     box_side_kill(&k->box);
+}
+
+static void keep_on_told_yes(void *arg, pid_t pid)
+{
+    struct keep *k = arg;
+    hook_guard_allowed(&k->exec.guard, pid);
 }
 
 /* Where no end can be watched, what is seen of it is that it hung up. */
@@ -327,6 +332,8 @@ static bool keep_listen(struct keep *k, struct err *err)
             (struct hook_guard){.words = k->config.guard, .lost = keep_on_hook_lost, .lost_arg = k};
         k->door.lost = keep_on_hook_gone;
         k->door.lost_arg = k;
+        k->door.told_yes = keep_on_told_yes;
+        k->door.told_yes_arg = k;
     }
     k->door.greeted = keep_on_greeted;
     k->door.greeted_arg = k;

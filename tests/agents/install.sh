@@ -93,13 +93,13 @@ use_agent() {
     make_repo "$WORLD/repo"
     cd "$WORLD/repo" || die 'there is no repository'
 }
-# shell_call AGENT: a call of its shell in its own words, for the script.
+# shell_call AGENT [COMMAND]: a call of its shell in its own words, for the script.
 shell_call() {
     case $1 in
-    claude) echo '{"name": "Bash", "input": {"command": "true", "description": "try"}}' ;;
-    codex) echo '{"name": "exec_command", "input": {"cmd": "true"}}' ;;
-    gemini) echo '{"name": "run_shell_command", "input": {"command": "true", "description": "try"}}' ;;
-    opencode) echo '{"name": "bash", "input": {"command": "true", "description": "try"}}' ;;
+    claude) echo '{"name": "Bash", "input": {"command": "'"${2:-true}"'", "description": "try"}}' ;;
+    codex) echo '{"name": "exec_command", "input": {"cmd": "'"${2:-true}"'"}}' ;;
+    gemini) echo '{"name": "run_shell_command", "input": {"command": "'"${2:-true}"'", "description": "try"}}' ;;
+    opencode) echo '{"name": "bash", "input": {"command": "'"${2:-true}"'", "description": "try"}}' ;;
     esac
 }
 # heard TEXT: requests of the model that hold it. (jq's own status is that of the last line.)

@@ -38,6 +38,7 @@ static const struct fault faults[] = {
     {AGENT(CLIENT, WHEN_ASKED "kill -9 $shell"), "was killed", true},
     {AGENT(SHELL("exit 0; "), ":"), "ended without having asked the gate", false},
     {AGENT(SHELL("exit 1; "), ":"), "failed", false},
+    {AGENT("sh -c \"$H --agent plain --help || exit 2\"", ":"), "without the gate's yes", false},
 };
 
 static void begin(struct world *w, const struct fault *f, bool is_guarded)
