@@ -44,6 +44,15 @@ static bool is_printable(const char *bytes, size_t len)
     return clean.len == len && memcmp(clean.ptr, bytes, len) == 0;
 }
 
+/* A space that is not the ASCII one: on a screen only its room is left of it. */
+static bool is_space(uint32_t code)
+{
+    enum { NO_BREAK = 0xa0, EN_QUAD = 0x2000, HAIR = 0x200a, NARROW = 0x202f, MATH = 0x205f };
+    enum { IDEOGRAPHIC = 0x3000 };
+    return code == NO_BREAK || (code >= EN_QUAD && code <= HAIR) || code == NARROW ||
+           code == MATH || code == IDEOGRAPHIC;
+}
+
 /* The code points of a cell: the first always gives a glyph, a combining one only if it is
  * printable. */
 static void set_text(struct cell *cell, const uint32_t *chars)
@@ -52,7 +61,8 @@ static void set_text(struct cell *cell, const uint32_t *chars)
     size_t used = 0;
     for (size_t i = 0; i <= CELL_MARKS && i < VTERM_MAX_CHARS_PER_CELL && chars[i]; i++) {
         char bytes[4];
-        size_t n = chars[i] <= 0x10ffff ? utf8_put(bytes, chars[i]) : 0;
+        uint32_t code = is_space(chars[i]) ? ' ' : chars[i];
+        size_t n = code <= 0x10ffff ? utf8_put(bytes, code) : 0;
         if (n > 0 && is_printable(bytes, n)) {
             memcpy(cell->text + used, bytes, n);
             used += n;

@@ -3,9 +3,10 @@
  * that includes vterm.h, and libvterm sees only what vtfilter lets through.
  *
  * Nothing of the box's bytes gets through but printable cells: titles, clipboard and every other
- * string sequence are ignored, and a code point that the sanitiser would escape shows as U+FFFD.
- * What a terminal answers (cursor reports and the like) comes out only when is_answering: several
- * may show one program, and what is replayed was answered long ago.
+ * string sequence are ignored, and a code point that the sanitiser would escape shows as U+FFFD,
+ * but a space of another kind (no-break, of a CJK width) as blank cells, which is all that it is
+ * there. What a terminal answers (cursor reports and the like) comes out only when is_answering:
+ * several may show one program, and what is replayed was answered long ago.
  */
 #ifndef UI_VT_H
 #define UI_VT_H

@@ -8,6 +8,7 @@
 #include "runner/base/text.h"
 
 enum { COLUMN_GAP = 2, CELL_COLUMNS_MAX = 40, LAST_COLUMN_MIN = 10, LABEL_COLUMNS = 11 };
+enum { COLUMN_LEFT_OUT = -1 };
 
 static const char *const style_on[] = {
     [PRINT_PLAIN] = "",        [PRINT_BOLD] = "\033[1m",        [PRINT_DIM] = "\033[2m",
@@ -102,21 +103,59 @@ static int cell_width(const struct print_table *t, size_t index)
     return text_width(t->cells.v[index], strlen(t->cells.v[index]));
 }
 
+/* Columns of a column of the table; *ret_floor is those that its header takes, 0 when no row has
+ * anything there. */
+static int natural_width(const struct print_table *t, size_t column, int *ret_floor)
+{
+    int width = cell_width(t, column);
+    *ret_floor = 0;
+    for (size_t i = column + t->n_columns; i < t->cells.n; i += t->n_columns) {
+        int cell = cell_width(t, i);
+        if (cell > 0)
+            *ret_floor = cell_width(t, column);
+        if (cell > width)
+            width = cell;
+    }
+    return width > CELL_COLUMNS_MAX ? CELL_COLUMNS_MAX : width;
+}
+
+/* Where a row would be too long: what is empty goes, then the widest gives, as long as its header
+ * has room. The first says what a row is about, and stays. */
+static int make_room(int widths[PRINT_TABLE_COLUMNS], const int floors[PRINT_TABLE_COLUMNS],
+                     size_t n, int too_much)
+{
+    for (size_t i = 1; i < n && too_much > 0; i++)
+        if (floors[i] == 0) {
+            too_much -= widths[i] + COLUMN_GAP;
+            widths[i] = COLUMN_LEFT_OUT;
+        }
+    while (too_much > 0) {
+        size_t widest = 0;
+        for (size_t i = 1; i < n; i++)
+            if (widths[i] > floors[i] && (widest == 0 || widths[i] > widths[widest]))
+                widest = i;
+        if (widest == 0)
+            break;
+        widths[widest]--;
+        too_much--;
+    }
+    return too_much;
+}
+
 static void find_widths(int widths[PRINT_TABLE_COLUMNS], const struct print *p,
                         const struct print_table *t)
 {
-    int used = 0;
-    for (size_t column = 0; column + 1 < t->n_columns; column++) {
-        widths[column] = 0;
-        for (size_t i = column; i < t->cells.n; i += t->n_columns) {
-            int width = cell_width(t, i);
-            if (width > widths[column])
-                widths[column] = width > CELL_COLUMNS_MAX ? CELL_COLUMNS_MAX : width;
-        }
+    int used = 0, floors[PRINT_TABLE_COLUMNS];
+    size_t last = t->n_columns - 1;
+    for (size_t column = 0; column < last; column++) {
+        widths[column] = natural_width(t, column, &floors[column]);
         used += widths[column] + COLUMN_GAP;
     }
-    int left = p->columns ? p->columns - used : INT32_MAX;
-    widths[t->n_columns - 1] = left < LAST_COLUMN_MIN ? LAST_COLUMN_MIN : left;
+    widths[last] = p->columns ? p->columns - used : INT32_MAX;
+    if (widths[last] < LAST_COLUMN_MIN) {
+        int missing = make_room(widths, floors, last, LAST_COLUMN_MIN - widths[last]);
+        widths[last] = missing < 0 ? LAST_COLUMN_MIN - missing : LAST_COLUMN_MIN;
+    }
 }
 
 void print_table_add(struct buf *out, const struct print *p, const struct print_table *t)
@@ -126,6 +165,8 @@ void print_table_add(struct buf *out, const struct print *p, const struct print_
     for (size_t i = 0; i < t->cells.n; i++) {
         size_t column = i % t->n_columns;
         bool is_last = column + 1 == t->n_columns;
+        if (widths[column] == COLUMN_LEFT_OUT)
+            continue;
         AUTO_BUF struct buf cell = BUF_INIT;
         text_add_clipped(&cell, t->cells.v[i], widths[column]);
         int pad = is_last ? 0 : widths[column] - text_width(cell.ptr, cell.len) + COLUMN_GAP;

@@ -43,7 +43,8 @@ void print_who(struct buf *out, const char *by);
 void print_count(struct buf *out, int64_t n, const char *one, const char *many);
 
 /* A table: cells by row, columns as wide as their widest cell, the last one clipped at the right
- * edge. */
+ * edge. Where that leaves it no room, columns without anything in them are left out and the widest
+ * are clipped. */
 enum { PRINT_TABLE_COLUMNS = 10 };
 struct print_table {
     size_t n_columns;

@@ -69,6 +69,9 @@ static void draws_cells(void **state)
         {"wide", "a\xe6\xbc\xa2z", "a\xe6\xbc\xa2z\n\n\n--\ncursor 0 4\n"},
         {"wide at the edge", "1234567\xe6\xbc\xa2", "1234567\n\xe6\xbc\xa2\n\n--\ncursor 1 2\n"},
         {"combining", "e\xcc\x81x", "e\xcc\x81x\n\n\n--\ncursor 0 2\n"},
+        {"no-break space", ">\xc2\xa0x", "> x\n\n\n--\ncursor 0 3\n"},
+        {"ideographic space", "a\xe3\x80\x80x", "a x\n\n\n--\ncursor 0 4\n"},
+        {"private use", "a\xee\x80\x80x", "a\xef\xbf\xbdx\n\n\n--\ncursor 0 3\n"},
         {"bidi in a mark", "e\xe2\x80\xaex", "ex\n\n\n--\ncursor 0 2\n"},
         {"attributes", "\x1b[1;7mB\x1b[0;31;44mc\x1b[38;2;255;0;0md",
          "Bcd\n\n\n--\n0 0+1 bold reverse\n0 1+1 fg1 bg4\n"
