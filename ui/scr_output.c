@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runner/agents/agent.h"
 #include "runner/base/mem.h"
 #include "ui/ansi.h"
 #include "ui/fixed.h"
@@ -8,11 +9,14 @@
 #include "ui/screens.h"
 #include "ui/view.h"
 
-enum { KEPT_BYTES = 1024 * 1024 };
+enum { KEPT_BYTES = 1024 * 1024, MESSAGE_BYTES_MAX = 1024 * 1024 };
 
 struct scr_output {
     struct screen base;
     char id[32];
+    char agent[32];
+    struct buf message; /* JSON of the agent's whose end is to come */
+    bool is_in_line;    /* what comes continues a line that is no message */
     struct ansi ansi;
     struct view text;
     char error[256];
@@ -56,6 +60,7 @@ static void release(struct screen *s, struct desk *d)
     struct scr_output *self = (struct scr_output *)s;
     d->host->tail(d->host_arg, NULL);
     view_release(&self->text);
+    buf_release(&self->message);
     free(self);
 }
 
@@ -86,9 +91,44 @@ void scr_output_open(struct desk *d, const struct model_attempt *a)
     self->base.ops = &scr_output_ops;
     self->text = (struct view)VIEW_INIT;
     self->text.follows = true;
+    self->message = (struct buf)BUF_INIT;
     fixed_set(self->id, sizeof(self->id), a->id);
+    fixed_set(self->agent, sizeof(self->agent), a->agent);
     desk_push(d, &self->base);
     d->host->tail(d->host_arg, a->log);
+}
+
+/* A message in what a person wants to see of it, as `headgate logs` has it. */
+static void add_message(struct scr_output *self, struct buf *out)
+{
+    AUTO_BUF struct buf shown = BUF_INIT;
+    if (agent_output_line(&shown, self->agent, self->message.ptr, self->message.len))
+        buf_rtrim(&shown);
+    buf_add(out, shown.ptr, shown.len);
+    if (shown.len > 0)
+        buf_addch(out, '\n');
+    buf_clear(&self->message);
+}
+
+/* Headless agents speak JSON, one message a line; what else they print is their errors. */
+static void add_output(struct scr_output *self, struct buf *out, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        const char *newline = memchr(bytes, '\n', len);
+        size_t n = newline ? (size_t)(newline - bytes) + 1 : len;
+        bool is_message = self->message.len > 0 || (!self->is_in_line && *bytes == '{');
+        buf_add(is_message ? &self->message : out, bytes, n);
+        self->is_in_line = !is_message && !newline;
+        if (is_message && newline) {
+            add_message(self, out);
+        } else if (self->message.len > MESSAGE_BYTES_MAX) {
+            buf_add(out, self->message.ptr, self->message.len);
+            buf_clear(&self->message);
+            self->is_in_line = true;
+        }
+        bytes += n;
+        len -= n;
+    }
 }
 
 void scr_output_on_bytes(struct desk *d, const char *bytes, size_t len, const struct err *err)
@@ -101,7 +141,8 @@ void scr_output_on_bytes(struct desk *d, const char *bytes, size_t len, const st
         return;
     }
     self->error[0] = '\0';
-    AUTO_BUF struct buf plain = BUF_INIT;
-    ansi_strip(&self->ansi, &plain, bytes, len);
+    AUTO_BUF struct buf said = BUF_INIT, plain = BUF_INIT;
+    add_output(self, &said, bytes, len);
+    ansi_strip(&self->ansi, &plain, said.ptr, said.len);
     view_append(&self->text, plain.ptr, plain.len, KEPT_BYTES);
 }

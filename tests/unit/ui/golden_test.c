@@ -228,6 +228,14 @@ static void show_output(struct fixture *f)
     static const char text[] =
         "\x1b[32mok\x1b[0m 1 lexer\r\n\x1b[2Jclears\n\xe6\xbc\xa2\xe5\xad\x97\twide and a "
         "tab\n50%\r51%\nno end yet";
+    static const char messages[] = "{\"type\":\"system\",\"subtype\":\"init\"}\n{\"type\":"
+                                   "\"assistant\",\"message\":{\"content\":"
+                                   "[{\"type\":\"tool_use\",\"name\":\"Bash\",\"input\":{"
+                                   "\"command\":\"make \\u001b[2Jtest\"}}]}}\n"
+                                   "{\"no message\": \n";
+    size_t half = strlen(messages) / 2; /* what comes may end anywhere */
+    desk_on_tail(&f->desk, messages, half, NULL);
+    desk_on_tail(&f->desk, messages + half, strlen(messages) - half, NULL);
     desk_on_tail(&f->desk, text, strlen(text), NULL);
 }
 
