@@ -4,15 +4,13 @@
 #include <unistd.h>
 
 #include "runner/agents/checked.h"
-#include "runner/attempt/model_way.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/base/paths.h"
 #include "runner/base/text.h"
 #include "runner/cmd/canary.h"
 #include "runner/cmd/cmd.h"
-#include "runner/cmd/key_command.h"
-#include "runner/cmd/login_file.h"
+#include "runner/cmd/key_words.h"
 #include "runner/cmd/out.h"
 
 enum { VERSION_TIMEOUT_MS = 30 * 1000, VERSION_BYTES = 64 * 1024 };
@@ -22,41 +20,6 @@ static bool load(struct config **ret, struct paths *paths, struct err *err)
 {
     paths_init_config(paths);
     return config_load(ret, paths, err);
-}
-
-/* How the key of its model gets there: a word for lists, a sentence for people. */
-static bool describe_key(json_t *row, const struct agent *agent, const struct strv *env,
-                         const struct config *config, struct err *err)
-{
-    static const char *const words[] = {
-        [KEY_NONE] = "none", [KEY_RELAY] = "relay", [KEY_PASSED] = "passed in"};
-    struct provider all[PROVIDERS_MAX];
-    size_t n;
-    const char *asked;
-    enum key_keeping keeping;
-    AUTO_STRV struct strv today = STRV_INIT;
-    AUTO_BUF struct buf text = BUF_INIT;
-    if (login_is_configured(agent, config)) {
-        jx_set_str(row, "key", "login");
-        bool ok = login_describe(&text, agent, config, err);
-        jx_set_str(row, "key_text", text.ptr);
-        return ok;
-    }
-    strv_push_all(&today, strv_array(env));
-    if (!agent_providers(all, &n, agent, config, err) ||
-        !key_command_variable(&asked, env, agent, all, n, config, err))
-        return false;
-    if (asked)
-        strv_env_set(&today, asked, "asked for when a run starts");
-    if (!model_ways_describe(&keeping, &text, &today, agent, config, err))
-        return false;
-    if (asked)
-        buf_addf(&text, " (%s is what agent.%s.keyCommand prints)", asked, agent->name);
-    if (keeping == KEY_NONE && agent->login)
-        buf_adds(&text, "; or a subscription's login (run --login)");
-    jx_set_str(row, "key", words[keeping]);
-    jx_set_str(row, "key_text", text.ptr);
-    return true;
 }
 
 static json_t *row_of(const struct agent *agent, const struct strv *env,
@@ -71,7 +34,7 @@ static json_t *row_of(const struct agent *agent, const struct strv *env,
     jx_set_str(row, "path", path);
     jx_set_str(row, "gated", agent->gated);
     jx_set_str(row, "gaps", agent->gaps);
-    if (!describe_key(row, agent, env, config, &err)) {
+    if (!key_words(row, agent, env, config, &err)) {
         jx_set_str(row, "key", "wrong setting");
         jx_set_str(row, "key_text", err.text);
     }

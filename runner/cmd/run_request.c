@@ -19,6 +19,7 @@
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 #include "runner/cmd/env.h"
+#include "runner/cmd/key_words.h"
 #include "runner/cmd/login_file.h"
 #include "runner/cmd/tasks.h"
 #include "sandbox/profile.h"
@@ -40,6 +41,14 @@ static bool read_task_file(struct buf *out, const char *path, struct err *err)
         return true;
     err->code = ERR_USAGE;
     return err_prefix(err, "cannot read the tasks");
+}
+
+/* A sentence for the person, among the first lines of the run. */
+static void add_note(json_t *request, const char *note)
+{
+    if (!jx_arr(request, "notes"))
+        jx_set(request, "notes", json_array());
+    json_array_append_new(jx_arr(request, "notes"), jx_bytes(note, strlen(note)));
 }
 
 static bool add_tasks(json_t *request, const struct run_opts *o, struct err *err)
@@ -93,7 +102,7 @@ static bool add_start(json_t *request, struct run_start *start, const struct run
     jx_set_bool(request, "hold", s->held != NULL);
     jx_set_str(request, "into", into);
     if (s->note)
-        jx_set(request, "notes", json_pack("[o]", jx_bytes(s->note, strlen(s->note))));
+        add_note(request, s->note);
     return true;
 }
 
@@ -182,6 +191,9 @@ static bool add_login(json_t *request, const struct run_opts *o, const struct co
         return false;
     if (file)
         jx_set_str(request, "login", file);
+    AUTO_FREE char *missing = file ? NULL : key_missing(agent, config);
+    if (missing) /* it ends at once, or asks for a login that its box does not have */
+        add_note(request, missing);
     return true;
 }
 

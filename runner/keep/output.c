@@ -41,7 +41,7 @@ bool output_open(struct output *ret, uv_loop_t *loop, int dirfd, const char *kin
                            .max_bytes = max_bytes,
                            .is_rotated = is_rotated};
     last_line_init(&ret->last, kind);
-    last_line_init(&ret->aside, kind);
+    last_line_init(&ret->aside, "lines");
     ret->last.whole = output_on_whole;
     ret->aside.whole = output_on_aside;
     ret->last.arg = ret->aside.arg = ret;
@@ -139,7 +139,13 @@ void output_add(struct output *o, const char *bytes, size_t len, bool has_lines)
 
 void output_finish(struct output *o)
 {
-    if (last_line_finish(&o->last) || o->is_dirty)
+    bool has_changed = last_line_finish(&o->last) || o->is_dirty;
+    (void)last_line_finish(&o->aside);
+    if (o->last.line.len == 0 && o->aside.line.len > 0) {
+        buf_add(&o->last.line, o->aside.line.ptr, o->aside.line.len);
+        has_changed = true;
+    }
+    if (has_changed)
         output_tell_now(o);
 }
 

@@ -36,9 +36,11 @@ struct output {
 bool output_open(struct output *ret, uv_loop_t *loop, int dirfd, const char *kind,
                  int64_t max_bytes, bool is_rotated, const struct output_ops *ops, void *arg,
                  struct err *err) WARN_UNUSED;
-/* Bytes of the agent. has_lines: the last line is looked for in them (not in a second pipe). */
+/* Bytes of the agent. has_lines: the last line is looked for in them first (not in a second pipe).
+ */
 void output_add(struct output *o, const char *bytes, size_t len, bool has_lines);
-/* The agent's output has ended. */
+/* The agent's output has ended. Of one that said nothing the last line is that of its standard
+ * error, which tells why. */
 void output_finish(struct output *o);
 /* Tell the present line (to a server that came). */
 void output_tell(struct output *o);

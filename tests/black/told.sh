@@ -49,4 +49,20 @@ check 'a comment on such a file' headgate comment "$run.1" "$name:2" 'Why?'
 headgate comment "$run.1" >"$WORLD/comments"
 check_has 'is listed by its name' '^1 caf\\xe9.c:2 ' "$WORLD/comments"
 check_equal 'and has its line' '"caf􏣩 two"' "$(headgate comment --json "$run.1" | jq -c '.[0].quote')"
+
+# An agent that has no key and ends at once: the run says both, before and after.
+mkdir "$WORLD/programs"
+printf '#!/bin/sh\necho "set ANTHROPIC_API_KEY" >&2\nexit 41\n' >"$WORLD/programs/claude"
+chmod 755 "$WORLD/programs" "$WORLD/programs/claude"
+git config --file "$XDG_CONFIG_HOME/headgate/config" run.canary false
+PATH="$WORLD/programs:$PATH"
+unset ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN CLAUDE_CODE_OAUTH_TOKEN
+check_status 1 'an agent without a key' headgate run --agent claude 'do it'
+run=$(last_run)
+check_has 'is told of before it starts' '^note: no key of Claude Code: none is set \(ANTHROPIC_API_KEY' "$OUT"
+check_has 'and what it said on standard error' '\| set ANTHROPIC_API_KEY$' "$OUT"
+check_equal 'which is its last line' 'set ANTHROPIC_API_KEY' "$(headgate show --json "$run.1" | jq -r '.attempts[0].last_line')"
+export ANTHROPIC_API_KEY=sk-test-000-abcdefghijklmnop
+headgate run --agent claude 'do it' >"$OUT" 2>&1 || :
+check_lacks 'with a key nothing is told' 'no key of' "$OUT"
 exit $FAILED

@@ -67,30 +67,6 @@ static void lists_attempts(void **state)
     }
 }
 
-/* The widest that there is: every row within the terminal, what is empty left out, ids whole. */
-static void lists_clashes_within_the_terminal(void **state)
-{
-    (void)state;
-    AUTO_JSON json_t *attempts = parse(
-        "[{\"id\":\"13.10\",\"state\":\"running\",\"agent\":\"opencode\",\"ladder\":\"confirm\","
-        "\"title\":\"Port it to the new interface\",\"started_ms\":320000,\"commits\":1,"
-        "\"files\":1,\"pulse\":{\"state\":\"waiting\"},\"conflicts\":[{\"with\":\"12.1\",\"paths\":"
-        "[{\"path\":\"src/a/long/name.c\"}]}]},"
-        "{\"id\":\"12.1\",\"state\":\"running\",\"agent\":\"claude\",\"title\":\"b\"}]");
-    AUTO_BUF struct buf out = BUF_INIT;
-    print_attempts(&out, &narrow, attempts);
-    size_t n_lines = 0;
-    for (const char *line = out.ptr; *line; n_lines++) {
-        size_t len = strcspn(line, "\n");
-        assert_true(text_width(line, len) <= narrow.columns);
-        line += len + 1;
-    }
-    assert_int_equal(n_lines, 3);
-    assert_non_null(strstr(out.ptr, "13.10  "));
-    assert_non_null(strstr(out.ptr, "CONFLICTS"));
-    assert_null(strstr(out.ptr, "ASKS"));
-}
-
 static void tells_how_to_begin(void **state)
 {
     (void)state;
@@ -502,25 +478,15 @@ static void prints_escapes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_attempts),
-        cmocka_unit_test(lists_clashes_within_the_terminal),
-        cmocka_unit_test(tells_how_to_begin),
-        cmocka_unit_test(sums_up_a_run),
-        cmocka_unit_test(heads_a_run),
-        cmocka_unit_test(shows_an_attempt),
-        cmocka_unit_test(lists_calls),
-        cmocka_unit_test(lists_equal_calls_once),
-        cmocka_unit_test(shortens_paths_below_the_folder),
-        cmocka_unit_test(shows_exact_arguments),
-        cmocka_unit_test(escapes_arguments_reversibly),
-        cmocka_unit_test(traces_as_a_tree),
-        cmocka_unit_test(colours_only_when_told),
-        cmocka_unit_test(makes_a_patch_safe),
-        cmocka_unit_test(marks_the_words_that_differ),
-        cmocka_unit_test(prints_the_gate),
-        cmocka_unit_test(prints_merges_and_cleaning),
-        cmocka_unit_test(prints_the_doctor),
-        cmocka_unit_test(prints_escapes),
+        cmocka_unit_test(lists_attempts),         cmocka_unit_test(tells_how_to_begin),
+        cmocka_unit_test(sums_up_a_run),          cmocka_unit_test(heads_a_run),
+        cmocka_unit_test(shows_an_attempt),       cmocka_unit_test(lists_calls),
+        cmocka_unit_test(lists_equal_calls_once), cmocka_unit_test(shortens_paths_below_the_folder),
+        cmocka_unit_test(shows_exact_arguments),  cmocka_unit_test(escapes_arguments_reversibly),
+        cmocka_unit_test(traces_as_a_tree),       cmocka_unit_test(colours_only_when_told),
+        cmocka_unit_test(makes_a_patch_safe),     cmocka_unit_test(marks_the_words_that_differ),
+        cmocka_unit_test(prints_the_gate),        cmocka_unit_test(prints_merges_and_cleaning),
+        cmocka_unit_test(prints_the_doctor),      cmocka_unit_test(prints_escapes),
     };
     setenv("TZ", "UTC", 1);
     tzset();
