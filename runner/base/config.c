@@ -42,6 +42,7 @@ static const struct {
     {"gate.hellodeadline", VALUE_INT},
     {"gate.outcome", VALUE_TEXT},
     {"gate.rule", VALUE_TEXT},
+    {"gate.notify", VALUE_TEXT},
     {"gate.notifycommand", VALUE_TEXT},
     {"gate.netdeadline", VALUE_INT},
     {"box.user", VALUE_TEXT},

@@ -20,6 +20,7 @@ struct attach {
     struct attach_room *room;
     struct conn *conn;
     int joined_id;         /* 0: watches the agent */
+    bool forwards;         /* a port, and looks at nothing */
     struct stream *stream; /* of the joined process, once its terminal came */
     struct buf early;      /* typed before that */
 };
@@ -39,6 +40,14 @@ static void attach_send_data(struct attach *client, const char *bytes, size_t le
         }
         conn_send(client->conn, msg);
     }
+}
+
+bool attach_room_is_watched(const struct attach_room *room)
+{
+    for (size_t i = 0; i < room->n_clients; i++)
+        if (!room->clients[i]->joined_id && !room->clients[i]->forwards)
+            return true;
+    return false;
 }
 
 static void attach_send_exit(struct attach *client, int status)
@@ -210,6 +219,7 @@ static void attach_on_forward(struct attach *client, const json_t *msg)
     struct attach_room *room = client->room;
     struct err err = ERR_INIT;
     int port = (int)jx_int(msg, "port", 0), got;
+    client->forwards = true;
     if (!room->ops->forward(room->arg, client, port, (int)jx_int(msg, "listen", port), &got,
                             &err)) {
         attach_fail(client, err.text);

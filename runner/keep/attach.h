@@ -65,6 +65,8 @@ void attach_room_pty(struct attach_room *room, int id, int fd);
 void attach_room_joined_failed(struct attach_room *room, int id, const struct err *err);
 void attach_room_joined_exited(struct attach_room *room, int id, int status);
 
+/* Somebody looks at the agent's own terminal now. */
+bool attach_room_is_watched(const struct attach_room *room);
 struct attach *attach_enter(struct attach_room *room, struct conn *conn, const json_t *hello);
 void attach_message(struct attach *client, const json_t *msg);
 void attach_leave(struct attach *client);

@@ -2,11 +2,25 @@
  * keep_pulse: how the agent stands (runner/agents/pulse.h), as records: at once when it changed,
  * then at most one a second.
  */
+#include <string.h>
+
 #include "runner/base/clock.h"
 #include "runner/base/jx.h"
 #include "runner/keep/keep.h"
 
 enum { PULSE_EVERY_MS = 1000, STILL_MS = 5000 };
+
+/* Who looks at its terminal sees by himself that it waits. */
+static void keep_mark_attended(const struct keep *k, json_t *news)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(news, i, item)
+    {
+        if (strcmp(jx_str(item, "kind", ""), "waiting") == 0 && attach_room_is_watched(&k->room))
+            jx_set_bool(item, "attended", true);
+    }
+}
 
 static void keep_pulse_record(struct keep *k)
 {
@@ -14,8 +28,10 @@ static void keep_pulse_record(struct keep *k)
     json_t *body = json_object();
     jx_set(body, "pulse", pulse_json(&k->pulse));
     json_t *news = pulse_take_news(&k->pulse);
-    if (news)
+    if (news) {
+        keep_mark_attended(k, news);
         jx_set(body, "news", news);
+    }
     /* Numbers are whole each time: what a full disk did not take comes with the next. */
     k->pulse_is_dirty = !records_add(&k->records, "pulse", body, &err);
 }

@@ -65,6 +65,8 @@ struct server {
     struct notice *notices; /* notify.h: running notify-send */
     int64_t last_notice_ms;
     struct notify_queue *notify_queue; /* notify_command.h; NULL: nothing was told yet */
+    struct news_board *news;           /* notify_news.h; NULL: there was none yet */
+    uv_timer_t news_timer;
 };
 
 /* One line with the time on standard error, which is the server's log when it is detached. */

@@ -14,6 +14,7 @@
 #include "runner/server/link.h"
 #include "runner/server/merge.h"
 #include "runner/server/news.h"
+#include "runner/server/notify_news.h"
 #include "runner/server/say.h"
 #include "runner/server/sched.h"
 #include "runner/server/watch.h"
@@ -41,6 +42,8 @@ static void follow(struct server *s, const struct attempt_row *row, const struct
         say_tell(live);
     if (say_goes_on(s, row))
         return; /* it was not the end: finish() lets it */
+    if (m->has_ended)
+        notify_ended(s, row);
     events_attempt(s, row->id);
     if (row->state == ATTEMPT_DONE || row->state == ATTEMPT_QUEUED)
         events_run(s, row->run);
@@ -62,6 +65,14 @@ static bool save(struct server *s, struct attempt_row *row, struct merge *m, str
     return attempt_row_save(s->db, row, err);
 }
 
+static bool move(struct attempt_row *row, struct merge *m, enum attempt_event event)
+{
+    bool was_done = row->state == ATTEMPT_DONE;
+    bool moved = attempt_row_apply(row, event, clock_unix_ms(), &m->effects);
+    m->has_ended = !was_done && row->state == ATTEMPT_DONE;
+    return moved;
+}
+
 bool executor_post(bool *ret_moved, struct server *s, const char *id, enum attempt_event event,
                    executor_fill fill, void *arg, struct err *err)
 {
@@ -73,7 +84,7 @@ bool executor_post(bool *ret_moved, struct server *s, const char *id, enum attem
         return false;
     if (fill)
         fill(&row, arg);
-    moved = attempt_row_apply(&row, event, clock_unix_ms(), &m.effects);
+    moved = move(&row, &m, event);
     if (moved && (!save(s, &row, &m, err) || !db_commit(db, err)))
         return false;
     if (ret_moved)
@@ -109,7 +120,7 @@ static bool commit_batch(struct server *s, struct batch_item *items, char *const
         struct batch_item *item = &items[i];
         if (!attempt_row_get(&item->row, db, ids[i], err))
             return false;
-        item->moved = attempt_row_apply(&item->row, event, clock_unix_ms(), &item->m.effects);
+        item->moved = move(&item->row, &item->m, event);
         if (item->moved && !save(s, &item->row, &item->m, err))
             return false;
     }

@@ -2,6 +2,7 @@
 
 #include "runner/base/clock.h"
 #include "runner/server/control.h"
+#include "runner/server/notify_news.h"
 #include "runner/store/attempt_row.h"
 
 void idle_init(struct server *s)
@@ -39,7 +40,7 @@ void idle_touch(struct server *s)
 {
     if (s->is_stopping)
         return;
-    if (control_has_clients(s) || s->lives || s->works_running > 0)
+    if (control_has_clients(s) || s->lives || s->works_running > 0 || notify_news_waits(s))
         uv_timer_stop(&s->idle_timer);
     else
         uv_timer_start(&s->idle_timer, on_idle, (uint64_t)s->idle_ms, 0);

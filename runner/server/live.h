@@ -20,6 +20,7 @@ struct live {
     struct watch *watch;   /* watch.c */
     char *last_line;       /* events.c */
     bool line_is_due;
+    unsigned told; /* notify_news.c: kinds of news that the person has, by 1 << enum news_kind */
 };
 
 struct live *live_find(const struct server *s, const char *id);

@@ -226,7 +226,7 @@ static bool on_pulse(const struct arrival *a, struct err *err)
         if (!ledger_tell(a->db, a->row->id, "agent", body, a->at_ms, err))
             return false;
     }
-    if (news && !a->m->news)
+    if (!a->m->news)
         a->m->news = json_array();
     if (news)
         json_array_extend(a->m->news, (json_t *)(uintptr_t)news);

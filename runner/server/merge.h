@@ -22,7 +22,8 @@ struct merge {
     unsigned effects; /* of enum attempt_effect */
     bool has_broker;  /* a call is due that a broker carries out */
     bool has_started; /* its agent: it can be spoken to */
-    json_t *news;     /* of the pulse, for the person; NULL: none */
+    bool has_ended;   /* it is done since this */
+    json_t *news;     /* of the pulse, for the person; NULL: none was told */
 };
 #define MERGE_INIT \
     {              \

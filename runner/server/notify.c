@@ -63,15 +63,13 @@ static bool desktop_env(struct strv *out, struct server *s, const char *attempt)
 }
 
 /* notify-send reads some markup, so that angle brackets and ampersands are escaped too. */
-static void add_body(struct buf *out, const struct ledger_call *call)
+static void add_body(struct buf *out, const char *text)
 {
-    AUTO_BUF struct buf args = BUF_INIT;
     AUTO_BUF struct buf clean = BUF_INIT;
     AUTO_BUF struct buf line = BUF_INIT;
-    jx_dump(&args, call->request.args);
-    text_sanitise(&clean, args.ptr, args.len, 0);
-    text_add_clipped(&line, clean.ptr, BODY_COLUMNS);
-    for (const char *p = line.ptr; *p; p++) {
+    text_sanitise(&clean, text, strlen(text), 0);
+    text_add_clipped(&line, clean.ptr ? clean.ptr : "", BODY_COLUMNS);
+    for (const char *p = line.ptr ? line.ptr : ""; *p; p++) {
         if (*p == '<')
             buf_adds(out, "&lt;");
         else if (*p == '>')
@@ -126,7 +124,7 @@ static bool is_crowded(const struct server *s)
     return running >= RUNNING_MAX;
 }
 
-static void notify_desktop(struct server *s, const struct ledger_call *call)
+void notify_desktop(struct server *s, const char *attempt, const char *title, const char *text)
 {
     int64_t now_ms = clock_mono_ms();
     if (s->is_stopping || !config_bool(s->config, "ui.notify", true) || is_crowded(s) ||
@@ -134,25 +132,27 @@ static void notify_desktop(struct server *s, const struct ledger_call *call)
         return;
     AUTO_FREE char *program = find_program();
     AUTO_STRV struct strv env = STRV_INIT;
-    if (!program || !desktop_env(&env, s, call->attempt))
+    if (!program || !desktop_env(&env, s, attempt))
         return;
     s->last_notice_ms = now_ms;
     AUTO_BUF struct buf body = BUF_INIT;
-    AUTO_FREE char *tool = text_clean(call->request.tool);
-    AUTO_FREE char *title = xasprintf("Attempt %s asks: %.60s", call->attempt, tool);
-    add_body(&body, call);
+    add_body(&body, text);
     AUTO_STRV struct strv argv = STRV_INIT;
     strv_push(&argv, program);
     strv_push(&argv, "--app-name=Headgate");
     strv_push(&argv, "--"); /* what follows comes from an agent */
     strv_push(&argv, title);
-    strv_push(&argv, body.ptr);
+    strv_push(&argv, body.ptr ? body.ptr : "");
     start(s, argv.v, strv_array(&env));
 }
 
 void notify_call(struct server *s, const struct ledger_call *call)
 {
-    notify_desktop(s, call);
+    AUTO_BUF struct buf args = BUF_INIT;
+    AUTO_FREE char *tool = text_clean(call->request.tool);
+    AUTO_FREE char *title = xasprintf("Attempt %s asks: %.60s", call->attempt, tool);
+    jx_dump(&args, call->request.args);
+    notify_desktop(s, call->attempt, title, args.ptr);
     notify_command(s, call);
 }
 

@@ -1,5 +1,6 @@
 #include "runner/server/notify_command.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -29,8 +30,15 @@ struct teller {
     int parts_open; /* handles that still refer to this */
 };
 
+/* What is to be told: a call, or news. */
+struct item {
+    int64_t call;
+    char *attempt;
+    json_t *news; /* NULL: of the call */
+};
+
 struct notify_queue {
-    int64_t calls[QUEUED_MAX];
+    struct item items[QUEUED_MAX];
     size_t n, left_out;
     struct teller *running;
 };
@@ -67,6 +75,7 @@ static bool summarise(json_t **ret, struct server *s, const struct ledger_call *
     AUTO_FREE char *id = xasprintf("c%" PRId64, call->id);
     json_t *j = json_object();
     jx_set_int(j, "v", 1);
+    jx_set_str(j, "news", "call");
     jx_set_str(j, "call", id);
     jx_set_str(j, "attempt", call->attempt);
     jx_set_str(j, "agent", row.agent);
@@ -86,16 +95,17 @@ static bool summarise(json_t **ret, struct server *s, const struct ledger_call *
 }
 
 /* A file without a name that reads as the summary. */
-static int open_summary(struct server *s, const struct ledger_call *call, struct err *err)
+static int open_summary(const json_t *summary, struct err *err)
 {
-    AUTO_JSON json_t *summary = NULL;
     AUTO_BUF struct buf line = BUF_INIT;
-    if (!summarise(&summary, s, call, err))
-        return -1;
     jx_dump(&line, summary);
     buf_addch(&line, '\n');
-    AUTO_FD int fd = memfd_create("call", MFD_CLOEXEC);
-    if (fd < 0 || !fs_write_fd(fd, line.ptr, line.len, err) || lseek(fd, 0, SEEK_SET) != 0)
+    AUTO_FD int fd = memfd_create("news", MFD_CLOEXEC);
+    if (fd < 0) {
+        (void)err_sys(err, errno, "memfd_create");
+        return -1;
+    }
+    if (!fs_write_fd(fd, line.ptr, line.len, err) || lseek(fd, 0, SEEK_SET) != 0)
         return -1;
     return steal_fd(&fd);
 }
@@ -169,17 +179,33 @@ static bool spawn(struct server *s, int input, const struct strv *env, struct er
     return true;
 }
 
-/* False: it was not told, and why. */
-static bool tell(struct server *s, int64_t id, struct err *err)
+/* NULL without an error: it was decided meanwhile. */
+static json_t *summary_of_call(struct server *s, int64_t id, struct err *err)
 {
     AUTO_LEDGER_CALL struct ledger_call call = LEDGER_CALL_INIT;
+    json_t *summary = NULL;
+    if (!ledger_get(&call, s->db, id, err) || call.state != CALL_PENDING ||
+        !summarise(&summary, s, &call, err))
+        return NULL;
+    return summary;
+}
+
+/* False: it was not told, and why. */
+static bool tell(struct server *s, const struct item *item, struct err *err)
+{
     AUTO_STRV struct strv env = STRV_INIT;
-    if (!ledger_get(&call, s->db, id, err))
-        return false;
-    if (call.state != CALL_PENDING)
-        return true;
-    AUTO_FD int input = open_summary(s, &call, err);
-    return input >= 0 && notify_env(&env, s, call.attempt, err) && spawn(s, input, &env, err);
+    AUTO_JSON json_t *summary =
+        item->news ? json_incref(item->news) : summary_of_call(s, item->call, err);
+    if (!summary)
+        return err->code == ERR_NONE;
+    AUTO_FD int input = open_summary(summary, err);
+    return input >= 0 && notify_env(&env, s, item->attempt, err) && spawn(s, input, &env, err);
+}
+
+static void item_release(struct item *item)
+{
+    free(item->attempt);
+    json_decref(item->news);
 }
 
 static size_t count_running(const struct notify_queue *q)
@@ -195,14 +221,15 @@ static void start_next(struct server *s)
     struct notify_queue *q = s->notify_queue;
     while (!s->is_stopping && q->n > 0 && count_running(q) < RUNNING_MAX) {
         struct err err = ERR_INIT;
-        int64_t id = q->calls[0];
-        memmove(q->calls, q->calls + 1, --q->n * sizeof(*q->calls));
-        if (!tell(s, id, &err))
-            server_log("call c%" PRId64 " was not told: %s", id, err.text);
+        struct item item = q->items[0];
+        memmove(q->items, q->items + 1, --q->n * sizeof(*q->items));
+        if (!tell(s, &item, &err))
+            server_log("news of attempt %s was not told: %s", item.attempt, err.text);
+        item_release(&item);
     }
 }
 
-void notify_command(struct server *s, const struct ledger_call *call)
+static void enqueue(struct server *s, int64_t call, const char *attempt, json_t *news)
 {
     if (s->is_stopping || !config_str(s->config, "gate.notifycommand", NULL))
         return;
@@ -211,13 +238,23 @@ void notify_command(struct server *s, const struct ledger_call *call)
     struct notify_queue *q = s->notify_queue;
     if (q->n == QUEUED_MAX) {
         if (q->left_out++ == 0)
-            server_log(
-                "more than %d calls wait to be told by gate.notifyCommand: some are left out",
-                QUEUED_MAX);
+            server_log("more than %d wait to be told by gate.notifyCommand: some are left out",
+                       QUEUED_MAX);
         return;
     }
-    q->calls[q->n++] = call->id;
+    q->items[q->n++] =
+        (struct item){.call = call, .attempt = xstrdup(attempt), .news = json_incref(news)};
     start_next(s);
+}
+
+void notify_command(struct server *s, const struct ledger_call *call)
+{
+    enqueue(s, call->id, call->attempt, NULL);
+}
+
+void notify_command_news(struct server *s, const char *attempt, json_t *message)
+{
+    enqueue(s, 0, attempt, message);
 }
 
 void notify_command_close(struct server *s)
@@ -227,6 +264,8 @@ void notify_command_close(struct server *s)
         kill(-q->running->process.pid, SIGKILL);
         leave(q->running);
     }
+    for (size_t i = 0; q && i < q->n; i++)
+        item_release(&q->items[i]);
     free(q);
     s->notify_queue = NULL;
 }

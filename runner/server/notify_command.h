@@ -1,7 +1,7 @@
 /*
- * notify_command: tells the person's own command (`gate.notifyCommand`) of each call that waits:
- * one process a call, `/bin/sh -c COMMAND`, the call's summary as one line of JSON on standard
- * input.
+ * notify_command: tells the person's own command (`gate.notifyCommand`) of each call that waits,
+ * and news: one process a call, `/bin/sh -c COMMAND`, the call's summary as one line of JSON on
+ * standard input.
  *
  * Nothing of a call is in its arguments or its environment, which is the person's. At most four run
  * at once and the rest queue; one that takes longer than ten seconds is ended with all that it
@@ -14,6 +14,9 @@
 #include "runner/server/core.h"
 
 void notify_command(struct server *s, const struct ledger_call *call);
+/* The same of news (notify_news.h), with the line as it is; the environment is that of whoever
+ * started the attempt's run. */
+void notify_command_news(struct server *s, const char *attempt, json_t *message);
 /* End what runs; nothing more is told. */
 void notify_command_close(struct server *s);
 

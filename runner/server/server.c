@@ -26,6 +26,7 @@
 #include "runner/server/idle.h"
 #include "runner/server/link.h"
 #include "runner/server/notify.h"
+#include "runner/server/notify_news.h"
 #include "runner/server/recover.h"
 #include "runner/server/renewal.h"
 #include "runner/server/sched.h"
@@ -83,6 +84,7 @@ void server_stop(struct server *s)
     epoch_close(s);
     control_close(s);
     notify_close(s);
+    notify_news_close(s);
     target_watch_close(s);
     struct live *next;
     for (struct live *live = s->lives; live; live = next) {
@@ -123,6 +125,7 @@ static void init_loop(struct server *s)
     executor_init(s);
     idle_init(s);
     sched_init(s);
+    notify_news_init(s);
 }
 
 static char *own_name(void)

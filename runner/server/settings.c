@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "runner/server/notify_news.h"
+
 /* What was replaced while workers ran: freed with the server. Changes are as rare as a person's
  * edits. */
 struct old_settings {
@@ -9,10 +11,22 @@ struct old_settings {
     struct old_settings *next;
 };
 
+/* What the server alone reads is looked at here, so that a wrong word is not found when it counts.
+ */
+static bool load(struct config **ret, const struct paths *paths, struct err *err)
+{
+    AUTO_CONFIG struct config *config = NULL;
+    unsigned ignored;
+    if (!config_load(&config, paths, err) || !notify_kinds(&ignored, config, err))
+        return false;
+    *ret = steal_ptr(&config);
+    return true;
+}
+
 bool settings_open(struct server *s, struct err *err)
 {
     s->config_stamp = config_stamp(&s->paths);
-    return config_load(&s->config, &s->paths, err);
+    return load(&s->config, &s->paths, err);
 }
 
 static void retire(struct server *s)
@@ -32,7 +46,7 @@ bool settings_refresh(struct server *s, struct err *err)
     struct config *fresh;
     if (stamp == s->config_stamp)
         return true;
-    if (!config_load(&fresh, &s->paths, err))
+    if (!load(&fresh, &s->paths, err))
         return false;
     retire(s);
     s->config = fresh;

@@ -6,6 +6,7 @@ make_repo "$WORLD/repo"
 cd "$WORLD/repo"
 config() { git config --file "$XDG_CONFIG_HOME/headgate/config" "$@"; }
 told=$WORLD/told
+config gate.notify call # notify_news.sh has the others
 
 # Each call once, as one line of JSON.
 config gate.notifyCommand "cat >>'$told'"
