@@ -93,9 +93,14 @@ static bool do_write(struct buf *out, const json_t *args)
     return true;
 }
 
+/* Names are of the working folder, as the gate reads them: below the top of a repository git would
+ * take some for names from there. */
 static bool do_patch(struct buf *out, const json_t *args)
 {
     static const char *const words[] = {"git", "apply", "--verbose", "-", NULL};
+    AUTO_FREE char *cwd = getcwd(NULL, 0);
+    AUTO_FREE char *above = cwd ? fs_dirname(cwd) : NULL;
+    setenv("GIT_CEILING_DIRECTORIES", above ? above : "/", 1); /* this process does nothing else */
     return run_words(out, words, jx_str(args, "patch", ""), DEFAULT_TIMEOUT_MS);
 }
 

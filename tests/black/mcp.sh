@@ -92,5 +92,19 @@ check_has 'it ends with its client' '^end 0' "$WORLD/log"
 tip=headgate/$run/1
 check_equal 'the patch' TWO "$(git show "$tip:src/app.txt" | sed -n 2p)"
 for file in denied.txt cancelled.txt; do check_status 128 "$file was not made" git cat-file -e "$tip:$file"; done
+# Below the top, a patch's names are of the working folder, as the gate read them, and not of the repository.
+cat >"$WORLD/client/below.py" <<'P'
+import json, subprocess
+server = subprocess.Popen(["headgate-mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+for file in ["app.txt", "src/app.txt"]:
+    patch = f"diff --git a/{file} b/{file}\n--- a/{file}\n+++ b/{file}\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+    server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "patch", "arguments": {"patch": patch}}}) + "\n")
+    print(file, json.loads(server.stdout.readline())["result"]["isError"], flush=True)
+P
+(cd src && headgate run --ladder auto --ro "$WORLD/client" -- python3 "$WORLD/client/below.py") >"$WORLD/out" 2>&1 || fail "below: $(cat "$WORLD/out")"
+headgate logs "$(last_run).1" >"$WORLD/log"
+check_has 'below the top: a name of the folder' '^app.txt False' "$WORLD/log"
+check_has 'below the top: a name of the repository is none' '^src/app.txt True' "$WORLD/log"
+check_equal 'below the top: what was changed' 2 "$(git show "headgate/$(last_run)/1:src/app.txt" | sed -n 2p)"
 check_status 2 'outside a box there is no gate' headgate mcp
 exit $FAILED

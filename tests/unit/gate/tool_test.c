@@ -100,6 +100,23 @@ static void reads_arguments(void **state)
         {"command", "patch", "{\"patch\":\"--- a/x\\t2026\\n+++ b/x\\n@@ -1 +1 @@\\n\"}", "x,x||"},
         {"command", "patch", "{\"patch\":\"--- /dev/null\\n+++ b/new\\n\"}", "new||"},
         {"command", "patch", "{\"patch\":\"+++ \\\"b/\\\\303\\\"\\n\"}", "?||"},
+        /* As OpenCode's parser and Codex's take them. */
+        {"opencode", "apply_patch",
+         "{\"patchText\":\"*** Begin Patch\\n*** Add File: a\\n+x\\n*** Add "
+         "File:.envrc\\n+x\\n"
+         "  *** Update File:  .npmrc \\r\\n@@\\n*** Move to:Jenkinsfile\\n*** End Patch\"}",
+         "a,.envrc,.npmrc,Jenkinsfile||"},
+        {"opencode", "apply_patch", "{\"patchText\":\"*** Add File: a\\n***Rename File: b\\n\"}",
+         "a?||"},
+        {"opencode", "apply_patch",
+         "{\"patchText\":\"*** Update File: a\\n@@\\n *** a heading\\n-x\\n+y\\n\"}", "a||"},
+        /* As git apply takes them: any first folder goes, and a blank ends a name. */
+        {"command", "patch", "{\"patch\":\"--- src/docs/x\\n+++ src/docs/x\\n\"}",
+         "src/docs/x,docs/x,src/docs/x,docs/x||"},
+        {"command", "patch", "{\"patch\":\"--- /dev/null\\n+++ b/.npmrc x\\n\"}",
+         ".npmrc x,.npmrc||"},
+        {"command", "patch",
+         "{\"patch\":\"diff --git q/x r/x\\nold mode 100644\\nnew mode 100755\\n\"}", "q/x,x||"},
         {"command", "patch", "{\"patch\":\"rename from a\\nrename to .envrc\\n\"}", "a,.envrc||"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
