@@ -117,10 +117,20 @@ static const struct upstream_key *key_in(const struct upstream *u, const struct 
     return NULL;
 }
 
+/* A method that is not of these may have the server give a request back, key and all (TRACE, which
+ * some answer unless they are told not to). */
+static bool is_usual(struct http_text method)
+{
+    static const char *const usual[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
+    for (size_t i = 0; i < ARRAY_LEN(usual); i++)
+        if (http_text_is(method, usual[i]))
+            return true;
+    return false;
+}
+
 static bool is_own_target(const struct http_head *head)
 {
-    return head->target.len > 0 && head->target.ptr[0] == '/' &&
-           !http_text_is(head->method, "CONNECT");
+    return head->target.len > 0 && head->target.ptr[0] == '/';
 }
 
 static bool is_below(struct http_text target, const char *path)
@@ -160,6 +170,12 @@ bool upstream_head(struct buf *out, const struct upstream *u, const struct token
                    const struct http_head *head, struct err *err)
 {
     struct http_head kept = *head;
+    if (!is_usual(head->method))
+        return err_set(err, ERR_REFUSED,
+                       "no request of the kind %.*s is sent to %s: it has no use for a model, and "
+                       "could have the person's key sent back",
+                       (int)(head->method.len < 40 ? head->method.len : 40), head->method.ptr,
+                       u->host);
     if (head->minor != 1 || !is_own_target(head))
         return err_set(err, ERR_REFUSED,
                        "this port leads to %s alone; ask it for a path, with HTTP/1.1", u->host);

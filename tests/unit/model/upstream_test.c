@@ -102,6 +102,10 @@ static void the_relay_is_no_proxy(void **state)
         "GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\nx-api-key: PLACE-A\r\n\r\n",
         "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
         "GET / HTTP/1.0\r\nHost: a\r\n\r\n",
+        /* What servers answer with the request itself. */
+        "TRACE / HTTP/1.1\r\nHost: a\r\nx-api-key: PLACE-A\r\n\r\n",
+        "TRACK / HTTP/1.1\r\nHost: a\r\nx-api-key: PLACE-A\r\n\r\n",
+        "trace / HTTP/1.1\r\nHost: a\r\nx-api-key: PLACE-A\r\n\r\n",
     };
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
         struct err err = ERR_INIT;
