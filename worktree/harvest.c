@@ -32,7 +32,7 @@
 #include "worktree/review.h"
 #include "worktree/subs.h"
 
-enum { TRIES = 3 };
+enum { TRIES = 5 };
 
 /* Every ref that an attempt owns has one of these names. */
 struct names {
@@ -359,7 +359,7 @@ static bool bring_home(struct wt_harvest *ret, struct homecoming *h, wt_box_fn r
  * deleted then takes what the box took for granted; the box still has everything. */
 static bool was_disturbed(const struct homecoming *h)
 {
-    return (h->has_quarantine && !fs_exists(h->quarantine)) ||
+    return (h->has_quarantine && !quarantine_is_whole(h->quarantine)) ||
            meanwhile_is_different(&h->meanwhile, h->a->repo, &h->known, h->names.public);
 }
 

@@ -18,11 +18,14 @@
 #include "worktree/gitcfg.h"
 #include "worktree/gitrun.h"
 #include "worktree/graft.h"
+#include "worktree/landing.h"
 #include "worktree/merged.h"
 #include "worktree/quarantine.h"
 #include "worktree/refs.h"
 #include "worktree/repo.h"
 #include "worktree/subs_merge.h"
+
+enum { TRIES = 5 };
 
 struct merging {
     const struct wt_repo *repo;
@@ -40,8 +43,10 @@ struct merging {
 static void merging_release(struct merging *m)
 {
     struct err ignored = ERR_INIT; /* what stays has a name that git's own prune clears away */
-    if (m->quarantine)
+    if (m->quarantine) {
+        quarantine_let_go(m->quarantine);
         (void)!fs_remove_tree(AT_FDCWD, m->quarantine, &ignored);
+    }
     free(m->into);
     free(m->target_ref);
     free(m->checkout);
@@ -196,7 +201,7 @@ static bool make_quarantine(struct merging *m, struct err *err)
         xasprintf("merge %s into %s by %d", m->ask->branch, m->into, (int)getpid());
     m->quarantine = quarantine_path(m->repo->common_dir, key);
     quarantine_add_env(&m->env, m->quarantine, m->repo->common_dir);
-    return fs_remove_tree(AT_FDCWD, m->quarantine, err) && fs_mkdirs(m->quarantine, 0755, err);
+    return quarantine_make(m->quarantine, err);
 }
 
 /* How many commits only the target has, and only the tip. */
@@ -339,85 +344,6 @@ static bool compute(struct merging *m, char ret_new[65], struct err *err)
     return err_set(err, ERR_INTERNAL, "unknown way to merge");
 }
 
-static bool refuse(const struct merging *m, const struct err *why, struct err *err)
-{
-    static const char *const own_files[] = {"not uptodate", "would be overwritten", "would lose"};
-    AUTO_FREE char *shown = text_clean(m->checkout);
-    const char *advice = "";
-    for (size_t i = 0; i < ARRAY_LEN(own_files); i++)
-        if (strstr(why->text, own_files[i]))
-            advice = "; commit, stash or move what is yours there, then merge again";
-    return err_set(err, ERR_REFUSED,
-                   "the checkout at %s cannot be updated, nothing was changed: %s%s", shown,
-                   why->text, advice);
-}
-
-/* What git read-tree would overwrite and git merge refuses to: files that are ignored and not
- * tracked, where the new commit has one. */
-static bool check_ignored(const struct merging *m, const struct gitrun *dry, const char *new_oid,
-                          struct err *err)
-{
-    AUTO_BUF struct buf added = BUF_INIT, asked = BUF_INIT, there = BUF_INIT;
-    struct gitrun list = *dry;
-    struct err why = ERR_INIT;
-    if (!gitrun_out(&added, dry,
-                    GIT_ARGS("diff-tree", "-r", "-z", "--name-only", "--no-renames",
-                             "--diff-filter=A", m->graft.target, new_oid),
-                    err))
-        return false;
-    if (added.len == 0)
-        return true;
-    for (const char *p = added.ptr; p < added.ptr + added.len; p += strlen(p) + 1) {
-        buf_addf(&asked, "./%s", p); /* so that no name is magic */
-        buf_addch(&asked, '\0');
-    }
-    list.input = asked.ptr;
-    list.input_len = asked.len;
-    if (!gitrun_out(&there, &list, GIT_ARGS("check-ignore", "--no-index", "-z", "--stdin"), &why) ||
-        there.len == 0) /* status 1: none of them is ignored */
-        return true;
-    for (const char *p = there.ptr; p < there.ptr + there.len; p += strlen(p) + 1) {
-        AUTO_FREE char *path = fs_join(m->checkout, p);
-        AUTO_FREE char *shown = text_clean(p + strlen("./"));
-        if (!fs_exists(path))
-            continue;
-        err_set(&why, ERR_REFUSED, "the ignored file %s would be overwritten", shown);
-        return refuse(m, &why, err);
-    }
-    return true;
-}
-
-/* Ask git, with a copy of the checkout's index, whether local changes would be overwritten. */
-static bool check_checkout(const struct merging *m, const char *new_oid, struct err *err)
-{
-    AUTO_BUF struct buf index = BUF_INIT;
-    AUTO_BUF struct buf ignored = BUF_INIT;
-    AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
-    AUTO_FREE char *copy = fs_join(m->quarantine, "index");
-    struct gitrun there = {.cwd = m->checkout};
-    struct gitrun dry = {.cwd = m->checkout, .index_file = copy, .env = &m->env};
-    struct err why = ERR_INIT;
-    if (!gitrun_line(&index, &there,
-                     GIT_ARGS("rev-parse", "--path-format=absolute", "--git-path", "index"), err) ||
-        (fs_exists(index.ptr) && !fs_copy_file(AT_FDCWD, index.ptr, AT_FDCWD, copy, err)) ||
-        !gitrun(&r, &dry, GIT_ARGS("update-index", "-q", "--refresh"), err))
-        return false;
-    return gitrun_out(&ignored, &dry,
-                      GIT_ARGS("read-tree", "-n", "-u", "-m", m->graft.target, new_oid), &why)
-               ? check_ignored(m, &dry, new_oid, err)
-               : refuse(m, &why, err);
-}
-
-static bool update_checkout(const struct merging *m, const char *new_oid, struct err *err)
-{
-    AUTO_BUF struct buf ignored = BUF_INIT;
-    struct err why = ERR_INIT;
-    struct gitrun g = {.cwd = m->checkout, .as_person = true};
-    const char *const *args = GIT_ARGS("merge", "--ff-only", "--no-overwrite-ignore",
-                                       "--no-autostash", "--no-stat", "--quiet", new_oid);
-    return gitrun_out(&ignored, &g, args, &why) || refuse(m, &why, err);
-}
-
 static bool move_ref(const struct merging *m, const char *new_oid, struct err *err)
 {
     AUTO_BUF struct buf tx = BUF_INIT;
@@ -444,19 +370,38 @@ static void remember(const struct merging *m)
     (void)!refs_tx_run(&tx, m->repo->common_dir, "headgate: merged", &ignored);
 }
 
+/* All that the new commit needs and the target has not goes into the pack, also what lies loose in
+ * the repository and nothing refers to. What the attempt's own refs hold stays as it is. */
+static bool seal(const struct merging *m, const char *new_oid, struct err *err)
+{
+    AUTO_BUF struct buf revs = BUF_INIT;
+    buf_addf(&revs, "%s\n^%s\n", new_oid, m->graft.target);
+    if (!m->ask->tip)
+        buf_addf(&revs, "^%s\n", m->graft.tip);
+    return quarantine_seal(m->quarantine, m->repo->common_dir, &revs, err);
+}
+
 static bool apply(struct merging *m, const char *new_oid, bool dry_run, struct err *err)
 {
     bool is_there = m->checkout && fs_is_dir(m->checkout);
     char *moved_subs = NULL;
-    if (is_there && !check_checkout(m, new_oid, err))
+    const struct landing landing = {
+        .checkout = m->checkout,
+        .quarantine = m->quarantine,
+        .env = &m->env,
+        .ref = m->target_ref,
+        .target = m->graft.target,
+    };
+    if (is_there && !landing_check(&landing, new_oid, err))
         return false;
     if (dry_run)
         return true;
-    if (!wt_fault(err) || !quarantine_migrate(m->quarantine, m->repo->common_dir, err) ||
-        !wt_fault(err) || !subs_hold_merged(&moved_subs, m->repo, m->graft.target, new_oid, err))
+    if (!wt_fault(err) || !seal(m, new_oid, err) ||
+        !quarantine_migrate(m->quarantine, m->repo->common_dir, err) || !wt_fault(err) ||
+        !subs_hold_merged(&moved_subs, m->repo, m->graft.target, new_oid, err))
         return false;
     AUTO_FREE char *note = moved_subs;
-    if (!(is_there ? update_checkout(m, new_oid, err) : move_ref(m, new_oid, err)))
+    if (!(is_there ? landing_update(&landing, new_oid, err) : move_ref(m, new_oid, err)))
         return false;
     if (note)
         add_note(m, note);
@@ -470,8 +415,8 @@ static bool apply(struct merging *m, const char *new_oid, bool dry_run, struct e
     return true;
 }
 
-bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_merge_ask *ask,
-              struct err *err)
+static bool merge_once(struct wt_merge *ret, bool *ret_disturbed, const struct wt_repo *repo,
+                       const struct wt_merge_ask *ask, struct err *err)
 {
     bool is_rebase = ask->leave_out && ask->how == WT_MERGE_AUTO;
     AUTO_MERGING struct merging m = {
@@ -482,18 +427,45 @@ bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_
         .result = WT_MERGE_INIT,
     };
     char new_oid[65] = "";
-    if (!look(&m, err) || !make_quarantine(&m, err) || !wt_fault(err) ||
-        !compute(&m, new_oid, err) || !forget_known(&m, new_oid, err))
+    if (!look(&m, err) || !make_quarantine(&m, err))
         return false;
-    if (m.result.conflicts.n == 0) {
+    bool ok = wt_fault(err) && compute(&m, new_oid, err) && forget_known(&m, new_oid, err);
+    if (ok && m.result.conflicts.n == 0) {
         m.result.up_to_date = strcmp(new_oid, m.graft.target) == 0;
         if (!m.result.up_to_date) {
             memcpy(m.result.commit, new_oid, sizeof(new_oid));
-            if (!apply(&m, new_oid, ask->dry_run, err))
-                return false;
+            ok = apply(&m, new_oid, ask->dry_run, err);
         }
     }
+    *ret_disturbed =
+        ok ? m.result.conflicts.n > 0 && !quarantine_is_whole(m.quarantine)
+           : !quarantine_is_whole(m.quarantine) || (err->code == ERR_FAILED && !m.graft.is_signed);
+    if (!ok)
+        return false;
     *ret = m.result;
     m.result = (struct wt_merge)WT_MERGE_INIT;
     return true;
+}
+
+/* A person's `git gc --prune=now` takes what is in quarantine, and git then says anything. Nothing
+ * has changed until it is done, so it is done again; not where somebody would be asked once more
+ * for the word of a key. */
+bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_merge_ask *ask,
+              struct err *err)
+{
+    for (int i = 1;; i++) {
+        struct wt_merge result = WT_MERGE_INIT;
+        struct err why = ERR_INIT;
+        bool is_disturbed = false;
+        bool ok = merge_once(&result, &is_disturbed, repo, ask, &why);
+        if (is_disturbed && i < TRIES) {
+            wt_merge_release(&result);
+            continue;
+        }
+        if (ok)
+            *ret = result;
+        else
+            *err = why;
+        return ok;
+    }
 }

@@ -13,7 +13,7 @@
 #include "worktree/quarantine.h"
 #include "worktree/refs.h"
 
-enum { SEARCH_MS = 20000 };
+enum { SEARCH_MS = 20000, TRIES = 5 };
 
 struct search {
     const char *common_dir, *base, *tip;
@@ -123,8 +123,8 @@ static bool is_in(bool *ret, const struct search *s, const char *target, struct 
            all_have_equals(ret, s, target, squashed, root.ptr, err);
 }
 
-static bool is_in_one(bool *ret, const struct strv *targets, const char *common_dir,
-                      const char *base, const char *tip, struct err *err)
+static bool look(bool *ret, bool *ret_disturbed, const struct strv *targets, const char *common_dir,
+                 const char *base, const char *tip, struct err *err)
 {
     struct search s = {.common_dir = common_dir, .base = base, .tip = tip, .env = STRV_INIT};
     AUTO_FREE char *key = xasprintf("look for %s by %d", tip, (int)getpid());
@@ -132,12 +132,29 @@ static bool is_in_one(bool *ret, const struct strv *targets, const char *common_
     struct err ignored = ERR_INIT;
     *ret = false;
     quarantine_add_env(&s.env, quarantine, common_dir);
-    bool ok = fs_mkdirs(quarantine, 0755, err);
+    bool ok = quarantine_make(quarantine, err);
     for (size_t i = 0; ok && !*ret && i < targets->n; i++)
         ok = is_in(ret, &s, targets->v[i], err);
+    *ret_disturbed = !quarantine_is_whole(quarantine);
     (void)!fs_remove_tree(AT_FDCWD, quarantine, &ignored);
     strv_release(&s.env);
     return ok;
+}
+
+/* Once more where a prune took the stand-ins. */
+static bool is_in_one(bool *ret, const struct strv *targets, const char *common_dir,
+                      const char *base, const char *tip, struct err *err)
+{
+    for (int i = 1;; i++) {
+        struct err why = ERR_INIT;
+        bool is_disturbed = false;
+        bool ok = look(ret, &is_disturbed, targets, common_dir, base, tip, &why);
+        if (is_disturbed && i < TRIES)
+            continue;
+        if (!ok)
+            *err = why;
+        return ok;
+    }
 }
 
 bool merged_elsewhere(bool *ret, const char *common_dir, const char *base, const char *tip,

@@ -12,12 +12,15 @@
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 #include "worktree/gitrun.h"
+#include "worktree/quarantine.h"
 #include "worktree/refs.h"
 #include "worktree/start.h"
 
 struct wip {
     const struct wt_repo *repo;
-    char *index; /* beside the person's own, so that a split one finds its shared part */
+    char *quarantine;
+    struct strv env; /* in which git writes there */
+    char *index;     /* beside the person's own, so that a split one finds its shared part */
     char head[65];
     char tree[65];
     long unmerged;
@@ -30,6 +33,13 @@ static void wip_release(struct wip *w)
     if (w->index)
         unlink(w->index);
     auto_free_(&w->index);
+    struct err ignored = ERR_INIT;
+    if (w->quarantine) {
+        quarantine_let_go(w->quarantine);
+        (void)!fs_remove_tree(AT_FDCWD, w->quarantine, &ignored);
+    }
+    auto_free_(&w->quarantine);
+    strv_release(&w->env);
     strv_release(&w->nested);
     strv_release(&w->dirty);
 }
@@ -39,7 +49,11 @@ static void wip_release(struct wip *w)
 static struct gitrun git_of(const struct wip *w)
 {
     return (struct gitrun){
-        .git_dir = w->repo->git_dir, .work_tree = w->repo->toplevel, .index_file = w->index};
+        .git_dir = w->repo->git_dir,
+        .work_tree = w->repo->toplevel,
+        .index_file = w->index,
+        .env = w->quarantine ? &w->env : NULL,
+    };
 }
 
 /* An object's name, or "" where git has none. */
@@ -155,13 +169,14 @@ static bool commit(struct wt_commit *ret, const struct wip *w, const char *where
     struct gitrun g = git_of(w);
     if (!gitrun(&who, &g, GIT_ARGS("var", "GIT_COMMITTER_IDENT"), err))
         return false;
+    strv_push_all(&env, strv_array(&w->env));
+    g.env = &env;
     if (who.status != 0) {
         static const char *const roles[] = {"AUTHOR", "COMMITTER"};
         for (size_t i = 0; i < ARRAY_LEN(roles); i++) {
             strv_pushf(&env, "GIT_%s_NAME=Headgate", roles[i]);
             strv_pushf(&env, "GIT_%s_EMAIL=headgate@localhost", roles[i]);
         }
-        g.env = &env;
     }
     g.input = message;
     g.input_len = strlen(message);
@@ -177,9 +192,25 @@ static bool commit(struct wt_commit *ret, const struct wip *w, const char *where
     return true;
 }
 
-static bool hold(struct wt_start *s, const struct wt_repo *repo, struct err *err)
+static bool make_quarantine(struct wip *w, struct err *err)
 {
-    AUTO_BUF struct buf tx = BUF_INIT;
+    AUTO_FREE char *key = xasprintf("uncommitted work by %d", (int)getpid());
+    w->quarantine = quarantine_path(w->repo->common_dir, key);
+    quarantine_add_env(&w->env, w->quarantine, w->repo->common_dir);
+    return quarantine_make(w->quarantine, err);
+}
+
+/* As a pack that no prune takes before the ref is there. */
+static bool hold(struct wt_start *s, const struct wip *w, struct err *err)
+{
+    AUTO_BUF struct buf tx = BUF_INIT, revs = BUF_INIT;
+    const struct wt_repo *repo = w->repo;
+    buf_addf(&revs, "%s\n", s->commit.oid);
+    if (*w->head)
+        buf_addf(&revs, "^%s\n", w->head);
+    if (!quarantine_seal(w->quarantine, repo->common_dir, &revs, err) ||
+        !quarantine_migrate(w->quarantine, repo->common_dir, err))
+        return false;
     s->held = xasprintf(REFS_OWN "held/%" PRId64 "-%d", clock_unix_ms(), (int)getpid());
     refs_tx_set(&tx, s->held, s->commit.oid, NULL);
     return refs_tx_run(&tx, repo->common_dir, "headgate: uncommitted work", err);
@@ -219,14 +250,15 @@ static char *make_note(const struct wip *w, const char *first)
 
 bool wt_start_wip(struct wt_start *ret, const struct wt_repo *repo, struct err *err)
 {
-    AUTO_WIP struct wip w = {.repo = repo, .nested = STRV_INIT, .dirty = STRV_INIT};
+    AUTO_WIP struct wip w = {
+        .repo = repo, .env = STRV_INIT, .nested = STRV_INIT, .dirty = STRV_INIT};
     AUTO_WT_START struct wt_start s = WT_START_INIT;
     char head_tree[65];
     if (!repo->toplevel)
         return err_set(err, ERR_USAGE,
                        "a bare repository has no uncommitted work; leave --wip out");
     if (!ask_oid(w.head, &w, "HEAD^{commit}", err) || !ask_oid(head_tree, &w, "HEAD^{tree}", err) ||
-        !copy_index(&w, err) || !write_tree(&w, err))
+        !make_quarantine(&w, err) || !copy_index(&w, err) || !write_tree(&w, err))
         return err_prefix(err, "cannot record the uncommitted work");
     if (strcmp(w.tree, head_tree) == 0) {
         if (!wt_resolve(&s.commit, repo, NULL, err))
@@ -235,7 +267,7 @@ bool wt_start_wip(struct wt_start *ret, const struct wt_repo *repo, struct err *
             xasprintf("there is no uncommitted work: started from %s", s.commit.ref);
         s.note = make_note(&w, first);
     } else {
-        if (!commit(&s.commit, &w, name_of_head(repo), err) || !hold(&s, repo, err))
+        if (!commit(&s.commit, &w, name_of_head(repo), err) || !hold(&s, &w, err))
             return err_prefix(err, "cannot record the uncommitted work");
         s.is_wip = true;
         s.note = make_note(&w, NULL);

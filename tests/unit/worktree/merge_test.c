@@ -142,6 +142,27 @@ static void a_rebase_loses_nothing(void **state)
     free(sh(f, f->repo, "test -f own && test -f s"));
 }
 
+/* In the very moment before the branch moves. */
+static void a_prune_meanwhile_takes_nothing(void **state)
+{
+    WITH_WORK;
+    in_repo(f, "echo p >person && git add person && git commit -qm person && "
+               "printf '#!/bin/sh\n[ \"$1\" = prepared ] && grep -q refs/heads/main || exit 0\n"
+               "git prune --expire=now && git repack -adq && git prune --expire=now && "
+               "touch .git/pruned\n' >.git/hooks/reference-transaction && "
+               "chmod +x .git/hooks/reference-transaction");
+    static const enum wt_merge_how hows[] = {WT_MERGE_SQUASH, WT_MERGE_AUTO, WT_MERGE_REBASE};
+    for (size_t i = 0; i < ARRAY_LEN(hows); i++) {
+        in_repo(f, "rm -f .git/pruned");
+        assert_ok(try_merge(f, NULL, hows[i], false, &m, &err), &err);
+        free(sh(f, f->repo,
+                "test -e .git/pruned && git fsck --strict && test -f new && test -f person && "
+                "test -z \"$(ls .git/objects/pack/*.keep .git/objects/tmp_* 2>/dev/null)\" && "
+                "git -c core.hooksPath=/dev/null reset -q --hard main@{1}"));
+        wt_merge_release(&m);
+    }
+}
+
 static void conflicts_change_nothing(void **state)
 {
     WITH_WORK;
@@ -411,6 +432,7 @@ int main(void)
         TEST(squashes),
         TEST(rebases),
         TEST(a_rebase_loses_nothing),
+        TEST(a_prune_meanwhile_takes_nothing),
         TEST(conflicts_change_nothing),
         TEST(local_changes_are_not_overwritten),
         TEST(a_refused_merge_leaves_no_objects),

@@ -1,0 +1,146 @@
+#include "worktree/landing.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "runner/base/fs.h"
+#include "runner/base/mem.h"
+#include "runner/base/text.h"
+#include "worktree/gitrun.h"
+
+static bool refuse(const struct landing *l, const struct err *why, struct err *err)
+{
+    static const char *const own_files[] = {"not uptodate", "would be overwritten", "would lose"};
+    AUTO_FREE char *shown = text_clean(l->checkout);
+    const char *advice = "";
+    for (size_t i = 0; i < ARRAY_LEN(own_files); i++)
+        if (strstr(why->text, own_files[i]))
+            advice = "; commit, stash or move what is yours there, then merge again";
+    return err_set(err, ERR_REFUSED,
+                   "the checkout at %s cannot be updated, nothing was changed: %s%s", shown,
+                   why->text, advice);
+}
+
+/* What git read-tree would overwrite and git merge refuses to: files that are ignored and not
+ * tracked, where the new commit has one. */
+static bool check_ignored(const struct landing *l, const struct gitrun *dry, const char *new_oid,
+                          struct err *err)
+{
+    AUTO_BUF struct buf added = BUF_INIT, asked = BUF_INIT, there = BUF_INIT;
+    struct gitrun list = *dry;
+    struct err why = ERR_INIT;
+    if (!gitrun_out(&added, dry,
+                    GIT_ARGS("diff-tree", "-r", "-z", "--name-only", "--no-renames",
+                             "--diff-filter=A", l->target, new_oid),
+                    err))
+        return false;
+    if (added.len == 0)
+        return true;
+    for (const char *p = added.ptr; p < added.ptr + added.len; p += strlen(p) + 1) {
+        buf_addf(&asked, "./%s", p); /* so that no name is magic */
+        buf_addch(&asked, '\0');
+    }
+    list.input = asked.ptr;
+    list.input_len = asked.len;
+    if (!gitrun_out(&there, &list, GIT_ARGS("check-ignore", "--no-index", "-z", "--stdin"), &why) ||
+        there.len == 0) /* status 1: none of them is ignored */
+        return true;
+    for (const char *p = there.ptr; p < there.ptr + there.len; p += strlen(p) + 1) {
+        AUTO_FREE char *path = fs_join(l->checkout, p);
+        AUTO_FREE char *shown = text_clean(p + strlen("./"));
+        if (!fs_exists(path))
+            continue;
+        err_set(&why, ERR_REFUSED, "the ignored file %s would be overwritten", shown);
+        return refuse(l, &why, err);
+    }
+    return true;
+}
+
+/* Ask git, with a copy of the checkout's index, whether local changes would be overwritten. */
+static bool find_index(struct buf *ret_path, const struct landing *l, struct err *err)
+{
+    struct gitrun g = {.cwd = l->checkout};
+    return gitrun_line(ret_path, &g,
+                       GIT_ARGS("rev-parse", "--path-format=absolute", "--git-path", "index"), err);
+}
+
+bool landing_check(const struct landing *l, const char *new_oid, struct err *err)
+{
+    AUTO_BUF struct buf index = BUF_INIT;
+    AUTO_BUF struct buf ignored = BUF_INIT;
+    AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
+    AUTO_FREE char *copy = fs_join(l->quarantine, "index");
+    struct gitrun dry = {.cwd = l->checkout, .index_file = copy, .env = l->env};
+    struct err why = ERR_INIT;
+    if (!find_index(&index, l, err) ||
+        (fs_exists(index.ptr) && !fs_copy_file(AT_FDCWD, index.ptr, AT_FDCWD, copy, err)) ||
+        !gitrun(&r, &dry, GIT_ARGS("update-index", "-q", "--refresh"), err))
+        return false;
+    return gitrun_out(&ignored, &dry, GIT_ARGS("read-tree", "-n", "-u", "-m", l->target, new_oid),
+                      &why)
+               ? check_ignored(l, &dry, new_oid, err)
+               : refuse(l, &why, err);
+}
+
+/* Where the branch is, "" when it cannot be told. */
+static void where(struct buf *out, const struct landing *l)
+{
+    struct gitrun g = {.cwd = l->checkout};
+    struct err ignored = ERR_INIT;
+    if (!gitrun_line(out, &g, GIT_ARGS("rev-parse", "-q", "--verify", l->ref), &ignored))
+        buf_clear(out);
+}
+
+/* git updates the files first, then the branch; when that fails the files are to go back. What is
+ * as it was stays, and what somebody changed meanwhile is theirs. */
+static bool take_back(const struct landing *l, const char *new_oid, const struct err *why,
+                      struct err *err)
+{
+    AUTO_BUF struct buf ignored = BUF_INIT;
+    AUTO_FREE char *shown = text_clean(l->checkout);
+    struct gitrun g = {.cwd = l->checkout, .as_person = true};
+    struct err problem = ERR_INIT;
+    if (gitrun_out(&ignored, &g, GIT_ARGS("read-tree", "-m", "-u", new_oid, l->target), &problem))
+        return refuse(l, why, err);
+    return err_set(err, ERR_REFUSED,
+                   "the branch did not move, but files of the checkout at %s may have changed (see "
+                   "git status there): %s",
+                   shown, why->text);
+}
+
+/* Which file the index is now: git replaces it whole. */
+static struct stat look_at_index(const struct landing *l)
+{
+    AUTO_BUF struct buf path = BUF_INIT;
+    struct stat st = {.st_ino = 0};
+    struct err ignored = ERR_INIT;
+    if (find_index(&path, l, &ignored) && stat(path.ptr, &st) != 0)
+        st.st_ino = 0;
+    return st;
+}
+
+bool landing_update(const struct landing *l, const char *new_oid, struct err *err)
+{
+    AUTO_BUF struct buf ignored = BUF_INIT, now = BUF_INIT;
+    struct err why = ERR_INIT;
+    struct gitrun g = {.cwd = l->checkout, .as_person = true};
+    const char *const *args = GIT_ARGS("merge", "--ff-only", "--no-overwrite-ignore",
+                                       "--no-autostash", "--no-stat", "--quiet", new_oid);
+    struct stat before = look_at_index(l);
+    bool ok = gitrun_out(&ignored, &g, args, &why);
+    where(&now, l);
+    if (strcmp(now.ptr, new_oid) == 0)
+        return true;
+    if (!ok)
+        return look_at_index(l).st_ino == before.st_ino ? refuse(l, &why, err)
+                                                        : take_back(l, new_oid, &why, err);
+    if (strcmp(now.ptr, l->target) != 0) /* a hook, or somebody who was quick, went on from there */
+        return true;
+    AUTO_FREE char *shown = text_clean(l->checkout);
+    return err_set(err, ERR_CONFLICT,
+                   "the checkout at %s went to another branch meanwhile, and the merge is there: "
+                   "%s is where it was. `git reset --keep ORIG_HEAD` in it undoes that",
+                   shown, l->ref);
+}
