@@ -133,6 +133,25 @@ static void set_modes(void)
     write_terminal(paste_on);
 }
 
+/* Where the cursor cannot be sent to a place (TERM=dumb), rows would only follow one another. */
+static bool open_screen(struct err *err)
+{
+    term.screen = newterm(NULL, stdout, stdin);
+    const char *move = term.screen ? tigetstr("cup") : NULL;
+    if (move && move != (const char *)-1)
+        return true;
+    if (term.screen) {
+        endwin(); /* newterm has changed its modes */
+        delscreen(term.screen);
+    }
+    term.screen = NULL;
+    const char *type = getenv("TERM");
+    return err_set(err, ERR_USAGE,
+                   "the terminal type '%.64s' is unknown or too simple; set TERM, for example to "
+                   "xterm, or use headgate ls and headgate gate",
+                   type ? type : "");
+}
+
 bool term_open(struct err *err)
 {
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
@@ -144,14 +163,8 @@ bool term_open(struct err *err)
         return false;
     if (tcgetattr(STDIN_FILENO, &term.before) != 0)
         return err_sys(err, errno, "cannot read the settings of the terminal");
-    term.screen = newterm(NULL, stdout, stdin);
-    if (!term.screen) {
-        const char *type = getenv("TERM");
-        return err_set(
-            err, ERR_USAGE,
-            "the terminal type '%.64s' is unknown or too simple; set TERM, for example to xterm",
-            type ? type : "");
-    }
+    if (!open_screen(err))
+        return false;
     term.waker = steal_fd(&fd);
     make_reset();
     guard_fatal();

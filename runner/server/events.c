@@ -89,6 +89,20 @@ void events_call_id(struct server *s, int64_t id)
     ledger_call_release(&call);
 }
 
+static void publish_line(struct live *live, const char *line)
+{
+    json_t *event = json_object();
+    jx_set_str(event, "e", "output");
+    jx_set_str(event, "attempt", live->id);
+    jx_set_text(event, "line", line);
+    publish(live->server, live->run, event);
+}
+
+void events_notice(struct live *live, const char *text)
+{
+    publish_line(live, text);
+}
+
 static void on_lines_due(uv_timer_t *timer)
 {
     struct server *s = timer->data;
@@ -96,11 +110,7 @@ static void on_lines_due(uv_timer_t *timer)
         if (!live->line_is_due)
             continue;
         live->line_is_due = false;
-        json_t *event = json_object();
-        jx_set_str(event, "e", "output");
-        jx_set_str(event, "attempt", live->id);
-        jx_set_text(event, "line", live->last_line);
-        publish(s, live->run, event);
+        publish_line(live, live->last_line);
     }
 }
 

@@ -18,5 +18,7 @@ void events_call(struct server *s, const struct ledger_call *call);
 void events_call_id(struct server *s, int64_t id);
 /* A new last line of an attempt: told at most ten times a second for each. */
 void events_line(struct live *live, const char *line);
+/* The same for a line that is not the agent's, at once; its own last line stays what it was. */
+void events_notice(struct live *live, const char *text);
 
 #endif

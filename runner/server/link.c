@@ -34,6 +34,9 @@ struct link {
     int64_t epoch;
     struct proc_id keeper;
     json_t *records; /* that came in this turn of the loop */
+    char *line;      /* the last that the keeper told, NULL: none */
+    bool is_again;   /* it may tell that one once more, since the stream is new */
+    bool is_unkept;  /* records cannot be written, and it was told */
     uint64_t retry_ms;
     uv_timer_t flush, retry, guard;
     int parts_open; /* handles that still refer to this */
@@ -46,6 +49,7 @@ static void release(struct link *link)
     if (--link->parts_open > 0)
         return;
     json_decref(link->records);
+    free(link->line);
     free(link);
 }
 
@@ -113,10 +117,17 @@ static void on_flush(uv_timer_t *timer)
     if (!executor_merge(link->live, records, &err)) {
         /* The keeper has them still, and sends all of them again when the stream is new. */
         server_log("records of attempt %s: %s (tried again)", link->live->id, err.text);
+        if (!link->is_unkept) {
+            AUTO_FREE char *text =
+                xasprintf("headgate: %s; the attempt cannot end before that is mended", err.text);
+            events_notice(link->live, text);
+        }
+        link->is_unkept = true;
         link->retry_ms = RETRY_LAST_MS / 4;
         conn_close(link->conn);
         return;
     }
+    link->is_unkept = false;
     tell(link, json_pack("{s:s, s:I}", "t", "ack", "seq", (json_int_t)seq));
     if (link->live && link->wants_quit) /* again, now that it knows that all is merged */
         tell(link, json_pack("{s:s}", "t", "quit"));
@@ -176,6 +187,7 @@ static void on_welcome(struct link *link, const json_t *msg)
                                     .start_ticks = (uint64_t)jx_int(msg, "start_ticks", 0)};
     memcpy(link->keeper.boot_id, boot, strnlen(boot, sizeof(link->keeper.boot_id) - 1));
     link->is_welcome = true;
+    link->is_again = true;
     link->retry_ms = RETRY_FIRST_MS;
     if (!executor_update(link->server, link->live->id, fill_keeper, link, &err))
         server_log("attempt %s: %s", link->live->id, err.text);
@@ -197,7 +209,14 @@ static void on_epoch(struct link *link, const json_t *msg)
 
 static void on_line(struct link *link, const json_t *msg)
 {
-    events_line(link->live, jx_str(msg, "line", ""));
+    const char *line = jx_str(msg, "line", "");
+    bool is_known = link->is_again && link->line && strcmp(link->line, line) == 0;
+    link->is_again = false;
+    if (is_known)
+        return;
+    free(link->line);
+    link->line = xstrdup(line);
+    events_line(link->live, line);
 }
 
 static void on_token(struct link *link, const json_t *msg)

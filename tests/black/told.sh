@@ -50,6 +50,24 @@ headgate comment "$run.1" >"$WORLD/comments"
 check_has 'is listed by its name' '^1 caf\\xe9.c:2 ' "$WORLD/comments"
 check_equal 'and has its line' '"caf􏣩 two"' "$(headgate comment --json "$run.1" | jq -c '.[0].quote')"
 
+# While the server cannot write what happens, the run says so once, and nothing of the agent's twice.
+mkdir "$WORLD/gate"
+db=$(echo "$XDG_STATE_HOME"/headgate/*/state.db)
+headgate run --rw "$WORLD/gate" -- sh -c "echo once; until [ -e '$WORLD/gate/go' ]; do sleep 0.1; done" >"$WORLD/watched" 2>&1 &
+watcher=$!
+BACKGROUND="$BACKGROUND $watcher"
+until_true 30 grep -q '| once' "$WORLD/watched" || die "$(cat "$WORLD/watched")"
+sqlite3 "$db" "CREATE TRIGGER full BEFORE UPDATE ON attempt BEGIN SELECT RAISE(ABORT, 'no room at all'); END"
+touch "$WORLD/gate/go"
+log=$(dirname "$db")/server.log
+tried_twice() { [ "$(grep -c 'tried again' "$log")" -ge 2 ]; }
+check 'it is tried again' until_true 30 tried_twice
+sqlite3 "$db" 'DROP TRIGGER full'
+check 'and goes on when it can' wait "$watcher"
+check_equal 'the run says why it stood still, once' 1 "$(grep -c '| headgate: .*no room at all' "$WORLD/watched")"
+check_equal 'and the line of the agent once' 1 "$(grep -c '| once' "$WORLD/watched")"
+check_equal 'which stays its last' once "$(headgate show --json "$(last_run).1" | jq -r '.attempts[0].last_line')"
+
 # An agent that has no key and ends at once: the run says both, before and after.
 mkdir "$WORLD/programs"
 printf '#!/bin/sh\necho "set ANTHROPIC_API_KEY" >&2\nexit 41\n' >"$WORLD/programs/claude"

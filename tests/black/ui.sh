@@ -27,6 +27,9 @@ cd '$WORLD/repo'
 END
 term new-session -d -s ui -x 80 -y 24 "ENV='$WORLD/shell' sh -i"
 see 'a shell in the terminal' '^ready>'
+keys 'TERM=dumb headgate; echo "status $?"' Enter
+see 'a terminal without places to go to is refused' "'dumb' is unknown or too simple"
+see 'as a wrong use' '^status 2'
 
 headgate run --detach --ladder confirm --ro "$TESTS/fake" -p 'print hello from one
 edit src/app.txt changed
