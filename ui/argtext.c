@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runner/base/broker_line.h"
+#include "runner/base/gist.h"
 #include "runner/base/jx.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
@@ -115,34 +116,15 @@ static void add_brief(struct buf *out, const char *text, size_t len, const char 
     text_add_brief(out, line.ptr, columns);
 }
 
-void argtext_brief(struct buf *out, const json_t *args, const char *worktree, int columns)
+void argtext_brief(struct buf *out, const char *source, const json_t *args, const char *worktree,
+                   int columns)
 {
-    static const char *const telling[] = {"command", "cmd",  "argv",    "file_path", "path",
-                                          "url",     "host", "pattern", "query"};
-    const json_t *value = NULL;
-    if (jx_arr(args, "argv") &&
-        jx_str(args, "remote", NULL)) { /* for the broker: where it leads, too */
-        AUTO_BUF struct buf words = BUF_INIT;
-        broker_line(&words, args);
-        add_brief(out, words.ptr, words.len, worktree, TEXT_EXACT, columns);
-        return;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(telling) && !value; i++)
-        value = json_object_get(args, telling[i]);
-    const char *key;
-    json_t *member;
-    json_object_foreach((json_t *)args, key, member)
-    {
-        if (!value && json_is_string(member))
-            value = member;
-    }
-    AUTO_BUF struct buf json = BUF_INIT;
-    if (json_is_string(value)) {
-        add_brief(out, json_string_value(value), json_string_length(value), worktree, TEXT_EXACT,
-                  columns);
-        return;
-    }
-    if (value || args)
-        jx_canonical(&json, value ? value : args);
-    add_brief(out, json.ptr, json.len, worktree, 0, columns);
+    AUTO_BUF struct buf gist = BUF_INIT;
+    bool is_text = true;
+    if (strcmp(source, "broker") == 0) /* where it leads, too */
+        broker_line(&gist, args);
+    else
+        is_text = gist_add(&gist, args);
+    /* JSON escapes its own backslashes. */
+    add_brief(out, gist.ptr, gist.len, worktree, is_text ? TEXT_EXACT : 0, columns);
 }

@@ -20,10 +20,12 @@ enum { ARGTEXT_COLUMNS = 160 };
 
 /* Append the lines of the arguments, sanitised, each ended by a newline. */
 void argtext(struct buf *out, const json_t *args);
-/* Append one line of at most so many columns that says what a call would do: the command, path or
- * first string, else JSON. Paths below the worktree ("": not known) are relative to it. Sanitised,
+/* Append one line of at most so many columns that says what a call would do (runner/base/gist.h; of
+ * source broker, runner/base/broker_line.h).
+ * Paths below the worktree ("": not known) are relative to it. Sanitised,
  * and where it is not complete it says so in its middle: its end is always seen (text_add_brief).
  */
-void argtext_brief(struct buf *out, const json_t *args, const char *worktree, int columns);
+void argtext_brief(struct buf *out, const char *source, const json_t *args, const char *worktree,
+                   int columns);
 
 #endif

@@ -94,7 +94,7 @@ static void add_calls(struct buf *out, const struct desk *d, const char *attempt
         is_first = false;
         AUTO_BUF struct buf text = BUF_INIT;
         buf_addf(&text, "%s ", call->tool);
-        argtext_brief(&text, call->args, call->worktree, ARGTEXT_COLUMNS);
+        argtext_brief(&text, call->source, call->args, call->worktree, ARGTEXT_COLUMNS);
         add_field(out, call->id, text.ptr);
     }
 }

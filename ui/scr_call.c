@@ -123,7 +123,7 @@ static void decide(struct scr_call *self, struct desk *d, bool is_allow)
     }
     AUTO_BUF struct buf what = BUF_INIT;
     buf_addf(&what, "%s ", self->call.tool);
-    argtext_brief(&what, self->call.args, self->call.worktree, ARGTEXT_COLUMNS);
+    argtext_brief(&what, self->call.source, self->call.args, self->call.worktree, ARGTEXT_COLUMNS);
     scr_deny_open(d, &set, what.ptr);
 }
 

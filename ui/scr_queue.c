@@ -64,7 +64,7 @@ static void draw_card(const struct desk *d, struct paint *p, int row, size_t car
     paint_since(&text, p, call->asked_ms);
     paint_line(p, row, COL_AGE, COL_TEXT - COL_AGE - 1, STYLE_PLAIN, text.ptr);
     buf_clear(&text);
-    argtext_brief(&text, call->args, call->worktree, p->cols - COL_TEXT);
+    argtext_brief(&text, call->source, call->args, call->worktree, p->cols - COL_TEXT);
     paint_line(p, row, COL_TEXT, p->cols - COL_TEXT, STYLE_PLAIN, text.ptr);
     if (is_selected)
         canvas_restyle(p->cv, p->top + row, 0, p->cols, style_attr(CELL_REVERSE));
@@ -156,7 +156,7 @@ static void decide(struct scr_queue *self, struct desk *d, bool is_allow)
     if (!is_allow) {
         AUTO_BUF struct buf what = BUF_INIT;
         buf_addf(&what, "%s ", call->tool);
-        argtext_brief(&what, call->args, call->worktree, ARGTEXT_COLUMNS);
+        argtext_brief(&what, call->source, call->args, call->worktree, ARGTEXT_COLUMNS);
         scr_deny_open(d, &set, what.ptr);
         return;
     }

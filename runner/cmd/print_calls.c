@@ -5,52 +5,29 @@
 
 #include "runner/base/broker_line.h"
 #include "runner/base/clock.h"
+#include "runner/base/gist.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 
 enum { BLOCK_INDENT = 6, CALL_INDENT = 2, COLUMNS_ELSEWHERE = 160 };
 
-/* The member that says most about a call of the known tools. */
-static const char *main_argument(const json_t *args)
-{
-    static const char *const keys[] = {"command", "file_path", "path",   "url",
-                                       "host",    "pattern",   "prompt", "description"};
-    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        const char *text = jx_str(args, keys[i], "");
-        if (*text)
-            return text;
-    }
-    return NULL;
-}
-
 /* One line; below the worktree paths are relative to it. */
 static void add_what(struct buf *out, const json_t *call)
 {
     const json_t *args = json_object_get(call, "args");
-    const char *text = main_argument(args);
-    AUTO_BUF struct buf json = BUF_INIT;
+    AUTO_BUF struct buf gist = BUF_INIT;
     AUTO_BUF struct buf brief = BUF_INIT;
-    if (!text && json_object_size(args) == 0)
+    if (json_object_size(args) == 0)
         return;
-    if (!text)
-        jx_dump(&json, args);
-    text_add_relative(&brief, text ? text : json.ptr, text ? strlen(text) : json.len,
-                      jx_str(call, "worktree", ""));
+    bool is_text = gist_add(&gist, args);
+    (void)is_text; /* in a list a backslash is one */
+    text_add_relative(&brief, gist.ptr, gist.len, jx_str(call, "worktree", ""));
     text_sanitise(out, brief.ptr, brief.len, 0);
-}
-
-/* A row of the log tells no source. */
-static bool is_for_broker(const json_t *call)
-{
-    const char *source = jx_str(call, "source", NULL);
-    const json_t *args = json_object_get(call, "args");
-    return source ? strcmp(source, "broker") == 0
-                  : jx_arr(args, "argv") && jx_str(args, "remote", NULL);
 }
 
 void print_call_line(struct buf *out, const json_t *call)
 {
-    if (is_for_broker(call)) {
+    if (strcmp(jx_str(call, "source", ""), "broker") == 0) {
         AUTO_BUF struct buf line = BUF_INIT;
         broker_line(&line, json_object_get(call, "args"));
         text_sanitise(out, line.ptr, line.len, 0);

@@ -32,9 +32,9 @@ static void add_calls(json_t *rows, struct db *db)
     {
         const json_t *call = json_array_get(calls, i);
         jx_set(row, "does",
-               json_pack("{s:O, s:O, s:O}", "tool", json_object_get(call, "tool"), "args",
-                         json_object_get(call, "args"), "worktree",
-                         json_object_get(call, "worktree")));
+               json_pack("{s:O, s:O, s:O, s:O}", "source", json_object_get(call, "source"), "tool",
+                         json_object_get(call, "tool"), "args", json_object_get(call, "args"),
+                         "worktree", json_object_get(call, "worktree")));
     }
 }
 

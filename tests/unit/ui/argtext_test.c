@@ -32,15 +32,23 @@ static void shows_exactly(void **state)
         {"{\"n\":5}", "n = 5\n", "{\"n\":5}"},
         {"{\"n\":\"5\"}", "n | 5\n", "5"},
         {"{\"x\":{\"b\":[1,\"\\n\"],\"a\":null}}", "x = {\"a\":null,\"b\":[1,\"\\n\"]}\n",
-         "{\"x\":{\"a\":null,\"b\":[1,\"\\n\"]}}"},
+         "{\"x\":{\"b\":[1,\"\\n\"],\"a\":null}}"},
         {"{\"a\\u001b[2J\":\"\\u202e\\u0000\"}", "\"a\\e[2J\" | \\u{202e}\\x00\n",
          "\\u{202e}\\x00"},
-        {"{\"first\":\"x\",\"path\":\"/p\"}", "first | x\npath  | /p\n", "/p"},
-        {"{\"argv\":[\"git\",\"push\",\"a "
-         "b\"],\"ref\":\"refs/heads/x\",\"remote\":\"o\",\"url\":\"https://h/a\"}",
-         "argv   = [\"git\",\"push\",\"a b\"]\nref    | refs/heads/x\nremote | o\nurl    | "
-         "https://h/a\n",
-         "git push 'a b' to https://h/a refs/heads/x"},
+        {"{\"first\":\"x\",\"path\":\"/p\"}", "first | x\npath  | /p\n",
+         "{\"first\":\"x\",\"path\":\"/p\"}"},
+        /* What a tool does not go by takes no place of what it goes by. */
+        {"{\"patchText\":\"*** Add File: .gitlab-ci.yml\",\"command\":\"ls\"}",
+         "patchText | *** Add File: .gitlab-ci.yml\ncommand   | ls\n",
+         "{\"command\":\"ls\",\"patchText\":\"*** Add File: .gitlab-ci.yml\"}"},
+        {"{\"argv\":[\"ls\"],\"program\":\"/w/evil\",\"parents\":[\"/bin/sh\"]}",
+         "argv    = [\"ls\"]\nprogram | /w/evil\nparents = [\"/bin/sh\"]\n",
+         "{\"argv\":[\"ls\"],\"program\":\"/w/evil\"}"},
+        {"{\"command\":\"rm x\",\"argv\":[\"git\",\"fetch\"],\"remote\":\"o\",\"url\":\"u\"}",
+         "command | rm x\nargv    = [\"git\",\"fetch\"]\nremote  | o\nurl     | u\n",
+         "{\"remote\":\"o\",\"url\":\"u\",\"command\":\"rm x\",\"argv\":[\"git\",\"fetch\"]}"},
+        {"{\"command\":\"make\",\"description\":\"Build it\",\"timeout\":9}",
+         "command     | make\ndescription | Build it\ntimeout     = 9\n", "make"},
         {"[1]", " = [1]\n", "[1]"},
         {"{\"a name that is long enough\":\"x\\ny\",\"b\":1}",
          "\"a name that is long enough\"\n  | x\n  | y\nb = 1\n", "x\\ny"},
@@ -49,10 +57,23 @@ static void shows_exactly(void **state)
         AUTO_BUF struct buf text = BUF_INIT, brief = BUF_INIT;
         AUTO_JSON json_t *args = parse(cases[i].args);
         argtext(&text, args);
-        argtext_brief(&brief, args, "", ARGTEXT_COLUMNS);
+        argtext_brief(&brief, "hook", args, "", ARGTEXT_COLUMNS);
         assert_string_equal(text.ptr, cases[i].text);
         assert_string_equal(brief.ptr, cases[i].brief);
     }
+}
+
+static void the_brief_line_of_the_broker_says_where_to(void **state)
+{
+    (void)state;
+    AUTO_BUF struct buf text = BUF_INIT, brief = BUF_INIT;
+    AUTO_JSON json_t *args = parse("{\"argv\":[\"git\",\"push\",\"a b\"],\"ref\":\"refs/heads/"
+                                   "x\",\"remote\":\"o\",\"url\":\"https://h/a\"}");
+    argtext(&text, args);
+    argtext_brief(&brief, "broker", args, "", ARGTEXT_COLUMNS);
+    assert_string_equal(text.ptr, "argv   = [\"git\",\"push\",\"a b\"]\nref    | refs/heads/x\n"
+                                  "remote | o\nurl    | https://h/a\n");
+    assert_string_equal(brief.ptr, "git push 'a b' to https://h/a refs/heads/x");
 }
 
 static void the_brief_line_is_relative(void **state)
@@ -61,7 +82,7 @@ static void the_brief_line_is_relative(void **state)
     AUTO_BUF struct buf text = BUF_INIT, brief = BUF_INIT;
     AUTO_JSON json_t *args = parse("{\"file_path\":\"/w/tree/src/x\"}");
     argtext(&text, args);
-    argtext_brief(&brief, args, "/w/tree", ARGTEXT_COLUMNS);
+    argtext_brief(&brief, "hook", args, "/w/tree", ARGTEXT_COLUMNS);
     assert_string_equal(text.ptr, "file_path | /w/tree/src/x\n");
     assert_string_equal(brief.ptr, "./src/x");
 }
@@ -73,7 +94,7 @@ static void the_brief_line_hides_no_end(void **state)
     AUTO_FREE char *padded = xasprintf("{\"command\":\"make%*s; rm -rf x\"}", 5000, "");
     AUTO_JSON json_t *args = parse(padded);
     AUTO_BUF struct buf brief = BUF_INIT;
-    argtext_brief(&brief, args, "", 50);
+    argtext_brief(&brief, "hook", args, "", 50);
     assert_string_equal(brief.ptr, "make\xe2\x80\xa6[5000 blanks]\xe2\x80\xa6; rm -rf x");
 }
 
@@ -120,6 +141,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shows_exactly),
+        cmocka_unit_test(the_brief_line_of_the_broker_says_where_to),
         cmocka_unit_test(the_brief_line_is_relative),
         cmocka_unit_test(the_brief_line_hides_no_end),
         cmocka_unit_test(differs_where_values_differ),
