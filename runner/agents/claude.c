@@ -21,7 +21,7 @@
 #include "runner/base/mem.h"
 
 /* The longest that the client waits for the hook; the keeper's own deadline is shorter. */
-enum { HOOK_TIMEOUT_S = 86400 };
+enum { HOOK_TIMEOUT_S = 86400, GREETING_TIMEOUT_S = 60 };
 
 /* What settings of a home or a project could set to make the hook's shell, or the hook, somebody
  * else's: the client reads them anew while it runs (seen with 2.1.332), and the managed value wins.
@@ -46,14 +46,15 @@ static json_t *managed_settings(const struct agent_start *start)
                                         "gate could not answer; the call is denied' >&2; "
                                         "exit 2; }",
                                         start->hook_inside, start->gate_inside);
-    return json_pack(
-        "{s:b, s:b, s:s, s:b, s:o, s:{s:[{s:s, s:[{s:s, s:s, s:i, s:s}]}], s:[{s:[{s:s, s:s}]}]}}",
-        "allowManagedHooksOnly", 1, "allowManagedPermissionRulesOnly",
-        1, /* what a project allows by itself would run when a hook says nonsense */
-        "disableBypassPermissionsMode", "disable", "includeCoAuthoredBy", 0, "env",
-        pinned_environment(start), "hooks", "PreToolUse", "matcher", "*", "hooks", "type",
-        "command", "command", command, "timeout", HOOK_TIMEOUT_S, "onFailure", "block",
-        "SessionStart", "hooks", "type", "command", "command", command);
+    return json_pack("{s:b, s:b, s:s, s:b, s:o, "
+                     "s:{s:[{s:s, s:[{s:s, s:s, s:i, s:s}]}], s:[{s:[{s:s, s:s, s:i}]}]}}",
+                     "allowManagedHooksOnly", 1, "allowManagedPermissionRulesOnly",
+                     1, /* what a project allows by itself would run when a hook says nonsense */
+                     "disableBypassPermissionsMode", "disable", "includeCoAuthoredBy", 0, "env",
+                     pinned_environment(start), "hooks", "PreToolUse", "matcher", "*", "hooks",
+                     "type", "command", "command", command, "timeout", HOOK_TIMEOUT_S, "onFailure",
+                     "block", "SessionStart", "hooks", "type", "command", "command", command,
+                     "timeout", GREETING_TIMEOUT_S);
 }
 
 /* What the first start would ask a person: answered once in the private home. */

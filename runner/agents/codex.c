@@ -33,6 +33,7 @@ static const char call_hook[] = "[[hooks.PreToolUse]]\n"
 static const char session_hook[] = "[[hooks.SessionStart]]\n"
                                    "[[hooks.SessionStart.hooks]]\n"
                                    "type = \"command\"\n"
+                                   "timeout = 60\n" /* nobody is asked */
                                    "command = ";
 
 /* Behind the hook's words: a denial has some in any case, since without any the call runs, and what

@@ -75,9 +75,9 @@ class Hook extends EventEmitter {
     this.stdout.emit("data", JSON.stringify(output))
     this.emit("close", 0)
   }
-  // Its time is over: whatever it said now, the call would run.
+  // Its time is over: whatever it said now, Gemini CLI would go on as if it had been allowed.
   kill() {
-    fs.writeSync(2, "headgate: Gemini CLI gave its hook up before the gate had answered and would run the call, so it was ended\n")
+    fs.writeSync(2, "headgate: Gemini CLI gave its hook up before the gate had answered, and would go on without it, so it was ended\n")
     process.kill(process.pid, "SIGKILL")
     return true
   }

@@ -33,6 +33,22 @@ static void hold_on_patience_over(uv_timer_t *timer)
     h->ops->overdue(h->arg);
 }
 
+int64_t hold_patience_ms(const struct hold *h)
+{
+    return h->is_wanted ? h->patience_ms : h->patience_ms * HOLD_START_TIMES;
+}
+
+static void hold_wait(struct hold *h)
+{
+    uv_timer_start(&h->patience, hold_on_patience_over, (uint64_t)hold_patience_ms(h), 0);
+}
+
+void hold_expect(struct hold *h)
+{
+    if (hold_is_on(h) && !h->is_wanted)
+        hold_wait(h);
+}
+
 /* Somebody waits for it. One look is enough: it stays readable. */
 static void hold_on_wanted(uv_poll_t *poll, int status, int events)
 {
@@ -40,8 +56,10 @@ static void hold_on_wanted(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     uv_poll_stop(poll);
-    if (!uv_is_active((uv_handle_t *)&h->patience))
-        uv_timer_start(&h->patience, hold_on_patience_over, (uint64_t)h->patience_ms, 0);
+    if (h->is_wanted)
+        return;
+    h->is_wanted = true;
+    hold_wait(h);
 }
 
 void hold_keep(struct hold *h, int port, int fd)

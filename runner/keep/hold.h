@@ -4,10 +4,12 @@
  *
  *   none --keep--> held --greeted--> let go
  *                   |--somebody waits, and nobody greets within the time--> overdue
+ *                   |--nobody waits nor greets within ten times that--> overdue
  *
  * Listening sockets of the box are kept unaccepted: whoever connects is taken by the kernel and
- * waits. The time runs from the first that does, so that an agent that is only open holds nothing
- * up.
+ * waits. The time runs from the first that does, so that an agent that is slow to start is given
+ * time; one with a task that neither asks nor greets for much longer has stopped there (its hook
+ * hangs). An agent that is only open holds nothing up.
  */
 #ifndef KEEP_HOLD_H
 #define KEEP_HOLD_H
@@ -15,7 +17,7 @@
 #include <uv.h>
 #include "runner/base/err.h"
 
-enum { HOLD_SOCKETS = 128 };
+enum { HOLD_SOCKETS = 128, HOLD_START_TIMES = 10 };
 
 struct hold_ops {
     void (*serve)(void *arg, int port, int fd); /* fd is the callee's */
@@ -32,7 +34,7 @@ struct hold {
     const struct hold_ops *ops;
     void *arg;
     int64_t patience_ms; /* 0: nothing is held */
-    bool was_greeted, is_closed;
+    bool was_greeted, is_wanted, is_closed;
     struct hold_socket *sockets[HOLD_SOCKETS];
     size_t n_sockets;
     uv_timer_t patience;
@@ -41,6 +43,10 @@ struct hold {
 /* patience_ms 0: an agent that shakes no hands. */
 void hold_init(struct hold *h, uv_loop_t *loop, int64_t patience_ms, const struct hold_ops *ops,
                void *arg);
+/* An agent with a task has started: it is expected to greet by itself. */
+void hold_expect(struct hold *h);
+/* How long it was waited for until now. */
+int64_t hold_patience_ms(const struct hold *h);
 /* There is something to wait for. */
 bool hold_is_on(const struct hold *h);
 /* Keep a listening socket (taken over) until then, or serve it at once. */

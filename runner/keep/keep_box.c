@@ -245,11 +245,12 @@ static void keep_on_no_hello(void *arg)
         return;
     }
     if (k->error.code == ERR_NONE)
-        err_set(&k->error, ERR_REFUSED,
-                "%s did not shake hands with the gate within %lld s, so its hook is not in force; "
-                "nothing reached its model "
-                "('headgate agent check --canary %s' tells more)",
-                k->config.agent, (long long)(k->config.hello_ms / 1000), k->config.agent);
+        err_set(
+            &k->error, ERR_REFUSED,
+            "%s did not shake hands with the gate within %lld s%s, so its hook is not in force; "
+            "nothing reached its model ('headgate agent check --canary %s' tells more)",
+            k->config.agent, (long long)(hold_patience_ms(&k->hold) / 1000),
+            k->hold.is_wanted ? "" : " of its start", k->config.agent);
     box_side_kill(&k->box);
 }
 
@@ -303,6 +304,12 @@ static void keep_on_pty(struct keep *k, const struct box_msg *msg)
         attach_room_agent(&k->room, k->sources[0].stream);
 }
 
+static void keep_expect_hello(struct keep *k)
+{
+    if (!k->config.is_unasked)
+        hold_expect(&k->hold);
+}
+
 static void keep_on_started(struct keep *k, const struct box_msg *msg)
 {
     struct err err = ERR_INIT;
@@ -310,6 +317,8 @@ static void keep_on_started(struct keep *k, const struct box_msg *msg)
     if (msg->id != 0)
         return;
     k->state = KEEP_RUNNING;
+    if (!k->config.has_setup)
+        keep_expect_hello(k);
     if (!k->config.has_setup && k->config.task)
         speech_begin(&k->speech, k->config.task);
     body = json_object();
@@ -331,6 +340,7 @@ static void keep_on_set_up(struct keep *k)
     struct err err = ERR_INIT;
     exec_gate_agent_next(&k->exec);
     keep_hold_later(k);
+    keep_expect_hello(k);
     if (k->config.task)
         speech_begin(&k->speech, k->config.task);
     if (!box_go(box_side_ctl(&k->box), &err))

@@ -13,8 +13,15 @@ begin -- late none
 ends_well
 all_denied 'hook|rejected'
 ran_alone
+change /etc/codex/requirements.toml '$s/^command = .*/command = "sleep 1000"/'
+git config --file "$settings" gate.helloDeadline 500
+begin -- none
+ends
+ended_it 'did not shake hands with the gate within 5 s of its start'
+git config --file "$settings" gate.helloDeadline 20000
 
 title='Codex -i'
+hurry /etc/codex/requirements.toml
 begin -i -- late none
 ends
 ended_it 'a hook of codex .* without the gate'
