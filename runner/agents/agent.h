@@ -25,8 +25,10 @@ struct agent_start {
     const char *home_host; /* the private home on the host */
     const char *home_inside;
     const char *worktree;
-    const char *hook_inside;       /* path of headgate-hook inside the box */
-    const char *gate_inside;       /* path of the gate's socket inside the box */
+    const char *profile;     /* text of a start-up file with which a login shell finds what the
+                                box has in front of its PATH; NULL: nothing */
+    const char *hook_inside; /* path of headgate-hook inside the box */
+    const char *gate_inside; /* path of the gate's socket inside the box */
     const struct strv *caller_env; /* the person's environment (allow-listed names only are passed
                                       by the profile) */
     const struct config *config;

@@ -153,16 +153,18 @@ static void add_settings(struct box_spec *spec, const struct agent_start *start)
 }
 
 /* Its hooks may run in a login shell, and nothing that an agent can write runs before them there.
+ * Of these files the shell reads the first that exists, and its PATH becomes that of every command.
  */
 static bool cover_start_up(struct box_spec *spec, const struct agent_start *start, struct err *err)
 {
     static const char *const names[] = {".profile", ".bash_profile", ".bash_login"};
-    AUTO_FREE char *empty = fs_join(start->dir, "codex-profile");
-    if (!fs_write_plain(AT_FDCWD, empty, "", 0, 0644, err))
+    const char *text = start->profile ? start->profile : "";
+    AUTO_FREE char *cover = fs_join(start->dir, "codex-profile");
+    if (!fs_write_plain(AT_FDCWD, cover, text, strlen(text), 0644, err))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         AUTO_FREE char *inside = fs_join(start->home_inside, names[i]);
-        box_spec_bind(spec, empty, inside, 0);
+        box_spec_bind(spec, cover, inside, 0);
     }
     return true;
 }

@@ -365,6 +365,7 @@ static bool add_agent(struct box_spec *spec, const struct boxes *b, struct err *
         .home_host = home,
         .home_inside = boxes_home(b),
         .worktree = b->tree->tree,
+        .profile = broker_side_profile_text,
         .hook_inside = WAY_OUT_HOOK,
         .gate_inside = BOXES_GATE,
         .caller_env = &b->spec->env,

@@ -97,13 +97,16 @@ bool broker_side_show(struct box_spec *spec, const struct boxes *b, const char *
     return true;
 }
 
+const char broker_side_profile_text[] =
+    "PATH=" INSIDE_SHIMS ":$PATH:/run/headgate/bin\nexport PATH\n";
+
 bool broker_side_profile(const char *home, struct err *err)
 {
-    static const char text[] = "PATH=" INSIDE_SHIMS ":$PATH:/run/headgate/bin\nexport PATH\n";
     static const char *const names[] = {".profile", ".zprofile"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         AUTO_FREE char *path = fs_join(home, names[i]);
-        if (!fs_write_plain(AT_FDCWD, path, text, sizeof(text) - 1, 0644, err))
+        if (!fs_write_plain(AT_FDCWD, path, broker_side_profile_text,
+                            sizeof(broker_side_profile_text) - 1, 0644, err))
             return false;
     }
     return true;

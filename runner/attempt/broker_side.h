@@ -20,7 +20,9 @@ bool broker_side_remotes(json_t **ret, const char *common_dir, struct err *err) 
 bool broker_side_show(struct box_spec *spec, const struct boxes *b, const char *hook,
                       struct err *err) WARN_UNUSED;
 
-/* For a new private home on the host: a login shell sets PATH anew, and finds the shims by this. */
+/* A login shell sets PATH anew, and finds the shims by this start-up file. */
+extern const char broker_side_profile_text[];
+/* The same written into a new private home on the host. */
 bool broker_side_profile(const char *home, struct err *err) WARN_UNUSED;
 
 #endif

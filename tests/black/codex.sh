@@ -114,7 +114,7 @@ check_equal 'what it did is kept' first "$(git show "headgate/$run/1:first.txt")
 # Interactive: its own terminal, no first-run dialog, the hook; and a model that calls tools from programs of its own.
 cat >"$WORLD/script.json" <<'S'
 {"main": [
-  {"calls": [{"name": "exec", "ns": "functions", "custom": true, "input": "text(await tools.exec_command({cmd: \"echo first >first.txt; echo \\\"$NO_PROXY\\\" >proxy.txt\"}));"}]},
+  {"calls": [{"name": "exec", "ns": "functions", "custom": true, "input": "text(await tools.exec_command({cmd: \"echo first >first.txt; echo \\\"$NO_PROXY\\\" >proxy.txt; command -v git >shim.txt\"}));"}]},
   {"calls": [{"name": "exec", "ns": "functions", "custom": true, "input": "text(await tools.exec_command({cmd: \"touch ran.txt\"}));"}]},
   {"text": "all done"}]}
 S
@@ -122,10 +122,11 @@ git config --file "$settings" agent.codex.model gpt-6.2-sol
 start_model
 headgate run -i --agent codex --service "$port" --ladder confirm --detach '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
 run=$(last_run)
-approve_next 'an interactive session asks' 'echo first >first.txt; echo "$NO_PROXY" >proxy.txt'
+approve_next 'an interactive session asks' 'echo first >first.txt; echo "$NO_PROXY" >proxy.txt; command -v git >shim.txt'
 check_equal 'and goes on' 'touch ran.txt' "$(next)"
 headgate stop "$run.1" >/dev/null
 check_equal 'what it did is kept' first "$(git show "headgate/$run/1:first.txt")"
+check_equal 'its commands find the git that asks' /run/headgate/shims/git "$(git show "headgate/$run/1:shim.txt")"
 check_equal 'what it starts may ask for every host' '127.0.0.1,localhost,::1' "$(git show "headgate/$run/1:proxy.txt")"
 
 # Without its hook nothing begins.
