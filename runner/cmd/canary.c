@@ -179,8 +179,13 @@ static bool deny(struct nest *n, const char *self, struct err *err)
         if (!ask(&calls, n, list, err))
             return false;
         call = waiting_call(n, calls);
-        if (!call && (clock_mono_ms() > until_ms || is_over(n, self)))
-            return err_set(err, ERR_FAILED, "its call did not come to the gate");
+        if (!call && is_over(n, self))
+            return err_set(err, ERR_FAILED, "it ended, and its call did not come to the gate");
+        if (!call && clock_mono_ms() > until_ms)
+            return err_set(err, ERR_FAILED,
+                           "its call did not come to the gate within %d seconds, which may be no "
+                           "more than a machine with too much to do",
+                           CALL_TIMEOUT_MS / 1000);
         if (!call)
             poll(NULL, 0, LOOK_EVERY_MS);
     }

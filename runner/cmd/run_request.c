@@ -164,7 +164,8 @@ static bool add_paths(json_t *request, const char *key, const struct strv *paths
 
 /* A path in the repository stands for the same one in each worktree, so it is passed as it is
  * named, absolute but with its links. */
-static bool add_masks(json_t *request, const struct strv *masks, struct err *err)
+static bool add_masks(json_t *request, const struct strv *masks, const struct wt_repo *repo,
+                      struct err *err)
 {
     AUTO_STRV struct strv paths = STRV_INIT;
     AUTO_FREE char *here = fs_realpath(".", err);
@@ -177,6 +178,9 @@ static bool add_masks(json_t *request, const struct strv *masks, struct err *err
             return err_prefix(err, "--mask");
         if (!text_is_utf8(path, strlen(path)))
             return err_set(err, ERR_USAGE, "--mask needs a path that is UTF-8");
+        bool is_ours = repo->toplevel && fs_is_at_or_below(path, repo->toplevel);
+        if (!is_ours && !fs_exists(path)) /* a worktree may have what the checkout has not */
+            return err_set(err, ERR_USAGE, "--mask: there is no %s to cover", path);
         strv_push(&paths, path);
     }
     jx_set(request, "mask", jx_from_strv(&paths));
@@ -321,6 +325,8 @@ static bool add_command(json_t *request, const struct run_opts *o, struct err *e
     for (size_t i = 0; i < o->command.n; i++)
         if (!text_is_utf8(o->command.v[i], strlen(o->command.v[i])))
             return err_set(err, ERR_USAGE, "word %zu of the command is not UTF-8", i + 1);
+    if (o->command.n && !*o->command.v[0])
+        return err_set(err, ERR_USAGE, "the command behind -- is empty: headgate run -- make test");
     if (o->command.n)
         jx_set(request, "argv", jx_from_strv(&o->command));
     return true;
@@ -340,7 +346,7 @@ bool run_request(json_t **ret, struct run_start *start, const struct run_opts *o
         !add_environment(request, o, config, agent, err) ||
         !add_login(request, o, config, agent, err) || !env_add_secrets(request, &o->secrets, err) ||
         !add_paths(request, "ro", &o->ro, err) || !add_paths(request, "rw", &o->rw, err) ||
-        !add_masks(request, &o->mask, err) || !check_net(&o->net, err) ||
+        !add_masks(request, &o->mask, &start->repo, err) || !check_net(&o->net, err) ||
         !add_start(request, start, o, config, err))
         return false;
     jx_set_str(request, "agent", agent->name);
