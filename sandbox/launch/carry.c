@@ -220,14 +220,33 @@ static int empty(const struct pass *p, int (*take)(const struct pass *p, const c
     return why;
 }
 
-/* Linux 6.18 knows two names of one file apart where it was changed in the overlay, and renames
- * neither over the other (ESTALE). */
-static int rename_over(int to, int from, const char *name)
+static bool is_same_time(const struct statx_timestamp *a, const struct statx_timestamp *b)
 {
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* By all but the inode's number, which is none of the file's where an overlay gives each name one
+ * of its own. The times tell: a file that came in place of the one that was linked is younger. */
+static bool is_one_file(const struct statx *a, const struct statx *b)
+{
+    return a->stx_nlink > 1 && a->stx_nlink == b->stx_nlink && a->stx_mode == b->stx_mode &&
+           a->stx_size == b->stx_size && is_same_time(&a->stx_btime, &b->stx_btime) &&
+           is_same_time(&a->stx_ctime, &b->stx_ctime) && is_same_time(&a->stx_mtime, &b->stx_mtime);
+}
+
+/* Linux 6.18 knows two names of one file apart where it was changed in the overlay, and renames
+ * neither over the other (ESTALE). Then the one that is there already is as good: whoever is killed
+ * here leaves a folder that is whole. */
+static int rename_over(int to, int from, const char *name, const struct statx *st)
+{
+    struct statx there;
     if (notify_rename_unasked(from, name, to, name, 0) == 0)
         return 0;
-    if (errno == ESTALE && unlinkat(to, name, 0) == 0 &&
-        notify_rename_unasked(from, name, to, name, 0) == 0)
+    if (errno != ESTALE)
+        return errno;
+    if (look(&there, to, name) == 0 && is_one_file(&there, st))
+        return 0;
+    if (unlinkat(to, name, 0) == 0 && notify_rename_unasked(from, name, to, name, 0) == 0)
         return 0;
     return errno;
 }
@@ -236,7 +255,7 @@ static int rename_over(int to, int from, const char *name)
 static int drain_file(const struct carry *c, int to, int from, const char *name,
                       const struct statx *st)
 {
-    int why = is_of_base(c, st) ? 0 : rename_over(to, from, name);
+    int why = is_of_base(c, st) ? 0 : rename_over(to, from, name, st);
     if (why)
         return why;
     return unlinkat(from, name, 0) == 0 || errno == ENOENT ? 0 : errno;

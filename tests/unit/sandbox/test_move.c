@@ -295,6 +295,38 @@ static void what_is_written_meanwhile_is_not_lost(void **state)
     unmount_world();
 }
 
+static ino_t number_of(const char *path)
+{
+    struct stat st;
+    must(stat(path, &st) == 0, path);
+    return st.st_ino;
+}
+
+/* It is linked, and the overlay gives each name a number of its own: the new name's would be the
+ * old one's if it had been away for a moment, in which a killed mover would leave it out. */
+static void a_changed_file_is_never_without_its_new_name(void **state)
+{
+    (void)state;
+    struct carry carry;
+    AUTO_BUF struct buf got = BUF_INIT;
+    struct err err = ERR_INIT;
+    mount_world("");
+    must(mkdir("at/lib", 0755) == 0, "lib");
+    put("at/src/k0/f1", "changed");
+    AUTO_FD int root = open("at", O_RDONLY | O_DIRECTORY);
+    AUTO_FD int from = open("at/src", O_RDONLY | O_DIRECTORY);
+    AUTO_FD int to = open("at/lib", O_RDONLY | O_DIRECTORY);
+    assert_int_equal(carry_init(&carry, root), 0);
+    assert_int_equal(carry_fill(&carry, to, from), 0);
+    ino_t number = number_of("at/lib/k0/f1");
+    assert_int_equal(carry_drain(&carry, to, from), 0);
+    assert_int_equal(number_of("at/lib/k0/f1"), number);
+    assert_true(fs_read_file(&got, AT_FDCWD, "at/lib/k0/f1", FILE_BYTES, &err));
+    assert_string_equal(got.ptr, "changed");
+    assert_int_equal(rmdir("at/src"), 0);
+    unmount_world();
+}
+
 /* Where the kernel has the word, nothing was done. */
 static void assert_left(const char *from, const char *to, unsigned flags)
 {
@@ -411,6 +443,7 @@ int main(void)
         cmocka_unit_test(no_room_for_bytes_leaves_it_as_it_was),
         cmocka_unit_test(a_killed_one_leaves_either_whole),
         cmocka_unit_test(what_is_written_meanwhile_is_not_lost),
+        cmocka_unit_test(a_changed_file_is_never_without_its_new_name),
         cmocka_unit_test(what_cannot_be_done_is_left_to_the_kernel),
         cmocka_unit_test(nobody_loses_the_ground_under_its_feet),
         cmocka_unit_test(a_mount_in_it_keeps_it_where_it_is),
