@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "runner/base/changes.h"
-#include "runner/base/clock.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "worktree/attempt.h"
@@ -22,6 +21,8 @@
 #include "worktree/gitrun.h"
 #include "worktree/include.h"
 #include "worktree/lfs.h"
+#include "worktree/moment.h"
+#include "worktree/record.h"
 #include "worktree/refs.h"
 #include "worktree/share.h"
 #include "worktree/subs.h"
@@ -252,8 +253,8 @@ static bool carry_out(struct creation *c, struct err *err)
         !attempt_make_refs(&c->a, c->how->base_name, err) || !attempt_save(&c->a, err) ||
         !attempt_end(&c->a, err))
         return false;
-    clock_pass_tick(); /* else discard and git could miss what the agent writes first */
-    return true;
+    /* Else discard and git could miss what the agent writes first. */
+    return moment_made(&c->a, RECORD_ATTEMPT, err);
 }
 
 bool wt_create(struct wt_attempt *ret, const struct wt_repo *repo, const struct wt_create *how,

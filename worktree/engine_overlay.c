@@ -23,16 +23,15 @@ static void try_mount(const char *bases_dir, struct buf *ret_why)
 {
     static const char script[] =
         "cd \"$1\" && mkdir lower upper work at && mount -t overlay overlay "
-        "-o lowerdir=lower,upperdir=upper,workdir=work$2 at && : >at/written";
+        "-o userxattr,lowerdir=lower,upperdir=upper,workdir=work at && : >at/written";
     AUTO_FREE char *folder = xasprintf("%s/probe-XXXXXX", bases_dir);
     AUTO_STRV struct strv argv = STRV_INIT;
     AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
     struct err err = ERR_INIT;
     if (!mkdtemp(folder))
         return; /* whoever needs the folder will say why */
-    bool is_root = geteuid() == 0;
-    const char *const words[] = {"unshare", is_root ? "-m" : "-Urm",    "sh", "-c", script, "sh",
-                                 folder,    is_root ? "" : ",userxattr"};
+    const char *const words[] = {
+        "unshare", geteuid() == 0 ? "-m" : "-Urm", "sh", "-c", script, "sh", folder};
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
         strv_push(&argv, words[i]);
     struct proc_cmd cmd = {.argv = &argv, .timeout_ms = PROBE_TIMEOUT_MS};

@@ -9,6 +9,8 @@
 
 #include "worktree/attempt.h"
 
+/* It was made, and `made` is the record of that: whatever is written from here on is later. */
+bool moment_made(const struct wt_attempt *a, const char *made, struct err *err) WARN_UNUSED;
 /* Now, before the worktree is read: whatever is written from here on is later. Counts once it is
  * kept. */
 bool moment_begin(const struct wt_attempt *a, struct err *err) WARN_UNUSED;

@@ -133,7 +133,7 @@ static void mount_overlay(const struct options *o)
     int fs = (int)syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC);
     if (fs < 0)
         die("fsopen");
-    if (getuid() != 0 && syscall(SYS_fsconfig, fs, FSCONFIG_SET_FLAG, "userxattr", NULL, 0) != 0)
+    if (syscall(SYS_fsconfig, fs, FSCONFIG_SET_FLAG, "userxattr", NULL, 0) != 0)
         die("userxattr");
     char lowers[8192];
     snprintf(lowers, sizeof(lowers), "%s%s%s", o->lower, o->lower2 ? ":" : "",

@@ -2,8 +2,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "runner/base/clock.h"
+#include "worktree/changed.h"
+#include "worktree/moment.h"
+#include "worktree/record.h"
 
 #define WITH_ATTEMPT                                       \
     struct fixture *f = *state;                            \
@@ -95,6 +99,25 @@ static void a_file_that_is_deleted_later_is_one(void **state)
     free(inside(f, &a, "set -- $(git ls-files | grep -v /) && rm \"$1\""));
     assert_false(wt_discard(&a, false, &err));
     assert_has(err.text, "brought home last");
+}
+
+/* A file that was looked at gets the time of the exact clock, the others that of a lagging one. */
+static void what_came_just_before_is_known(void **state)
+{
+    enum { TRIES = 20 };
+    WITH_ATTEMPT;
+    const char *files = attempt_files(&a);
+    struct stat st;
+    struct timespec when;
+    for (int i = 0; i < TRIES; i++) {
+        assert_int_equal(stat(files, &st), 0);
+        assert_int_equal(chmod(files, 0700), 0);
+        assert_ok(moment_begin(&a, &err) && moment_keep(&a, &err), &err);
+        assert_true(moment_known(&when, &a, RECORD_ATTEMPT));
+        assert_false(changed_since(files, NULL, &when));
+        assert_int_equal(chmod(files, 0755), 0);
+        assert_true(changed_since(files, NULL, &when));
+    }
 }
 
 static void force_removes_everything(void **state)
@@ -231,6 +254,7 @@ int main(int argc, char **argv)
         TEST(refuses_uncommitted_work_without_a_snapshot),
         TEST(deleted_files_are_no_later_change),
         TEST(a_file_that_is_deleted_later_is_one),
+        TEST(what_came_just_before_is_known),
         TEST(force_removes_everything),
         TEST(leaves_others_alone),
     };
