@@ -15,6 +15,7 @@
 #include "runner/base/subvol.h"
 #include "worktree/basetree_delta.h"
 #include "worktree/fault.h"
+#include "worktree/gitdir.h"
 #include "worktree/gitrun.h"
 #include "worktree/subs.h"
 
@@ -146,12 +147,15 @@ static bool make_face(const struct basetree_want *want, const struct basetree *b
                       const struct buf *paths, struct err *err)
 {
     AUTO_BUF struct buf ignored = BUF_INIT;
+    AUTO_STRV struct strv config = STRV_INIT;
+    strv_push(&config, "core.untrackedCache=false"); /* the host's folder is another place */
     if (!fs_copy_file(AT_FDCWD, b->index, AT_FDCWD, b->face, err))
         return false;
     struct gitrun g = {
         .git_dir = want->repo->git_dir,
         .work_tree = b->tree,
         .index_file = b->face,
+        .config = &config,
         .input = paths->ptr,
         .input_len = paths->len,
     };
@@ -162,6 +166,43 @@ static bool make_face(const struct basetree_want *want, const struct basetree *b
 static bool make_folder(const struct basetree_want *want, const char *path, struct err *err)
 {
     return want->kind == BASETREE_SUBVOLUME ? subvol_create(path, err) : fs_mkdirs(path, 0755, err);
+}
+
+/* Let git note in the index that no folder has an untracked file, so that the first status in a
+ * worktree need not list them all. What it notes depends on the excludes, so it sees those of a
+ * box. Without it a status takes longer, and nothing else. */
+static bool learn_untracked(const struct basetree_want *want, const struct basetree *b,
+                            struct err *err)
+{
+    AUTO_FREE char *gitdir = fs_join(b->path, "look");
+    AUTO_STRV struct strv config = STRV_INIT, env = STRV_INIT;
+    AUTO_BUF struct buf ignored = BUF_INIT;
+    const struct ref_list no_refs = REF_LIST_INIT;
+    const struct gitdir_seed seed = {
+        .repo = want->repo,
+        .cfg = want->cfg,
+        .refs = &no_refs,
+        .branch = "look",
+        .base = want->oid,
+    };
+    checkout_add_index_config(&config);
+    strv_push(&config, "core.untrackedCache=true");
+    strv_push(&config, "index.threads=1");
+    strv_push(&config, "core.excludesFile=/nonexistent"); /* info/exclude has it */
+    strv_push(&env, "GIT_OPTIONAL_LOCKS=1");
+    const struct gitrun g = {
+        .git_dir = gitdir,
+        .work_tree = b->tree,
+        .index_file = b->index,
+        .config = &config,
+        .env = &env,
+    };
+    struct err why = ERR_INIT;
+    bool ok = gitdir_make(gitdir, &seed, &why) &&
+              gitrun_out(&ignored, &g, GIT_ARGS("status", "--porcelain", "--ignore-submodules=all"),
+                         &why);
+    (void)ok;
+    return fs_remove_tree(AT_FDCWD, gitdir, err);
 }
 
 /* From nothing, or from another one. */
@@ -187,7 +228,8 @@ static bool make_in(const char *path, const char *suffix, const struct basetree_
         return make_face(want, &b, &paths, err);
     return fs_mkdirs(b.path, 0700, err) && make_folder(want, b.tree, err) && wt_fault(err) &&
            checkout_files(&c, &paths, err) && wt_fault(err) &&
-           subs_check_out(want, b.path, b.tree, err) && make_face(want, &b, &paths, err);
+           subs_check_out(want, b.path, b.tree, err) && make_face(want, &b, &paths, err) &&
+           (want->kind != BASETREE_LAYER || learn_untracked(want, &b, err));
 }
 
 /* The lock is held: whatever has the temporary name is a leftover. */

@@ -165,6 +165,7 @@ static bool make_index(struct delta *d, struct err *err)
     AUTO_FREE char *from = xstrndup(d->under, strcspn(d->under, "-"));
     AUTO_FREE char *other = xasprintf("%s/%s/index", d->want->bases_dir, d->under);
     checkout_add_index_config(&config);
+    strv_push(&config, "core.untrackedCache=keep"); /* but of folders in which something differs */
     struct gitrun g = {
         .git_dir = d->want->repo->git_dir,
         .work_tree = d->tree,

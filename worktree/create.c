@@ -222,7 +222,12 @@ static bool give_index(const struct creation *c, struct err *err)
     if (!changes_after_this(&now, err))
         return false;
     changes_format(&token, &now);
-    if (!gitindex_give(to, c->job.index, token.ptr, c->repo->object_format, err))
+    const struct gitindex_gift gift = {
+        .tree = c->a.tree,
+        .token = token.ptr,
+        .object_format = c->repo->object_format,
+    };
+    if (!gitindex_give(to, c->job.index, &gift, err))
         return false;
     return c->a.uid == (uid_t)-1 || chown(to, c->a.uid, c->a.gid) == 0 ||
            err_sys(err, errno, "cannot hand over %s", to);

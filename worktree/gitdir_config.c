@@ -195,7 +195,7 @@ void gitdir_config(struct buf *out, const struct gitdir_seed *seed, const char *
     add_fixed(out, "core.bare", "false");
     add_fixed(out, "core.logallrefupdates", "true");
     add_fixed(out, "core.fsmonitor", seed->is_overlay ? CHANGES_HOOK : "false");
-    if (seed->is_overlay) /* told that everything may have changed, git forgets to tell this one */
+    if (seed->is_overlay) /* for a plain status alone (gate/hook/shim_status.h) */
         add_fixed(out, "core.untrackedcache", "false");
     add_fixed(out, "commit.gpgsign", "false");
     add_fixed(out, "tag.gpgsign", "false");

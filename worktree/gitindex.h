@@ -36,9 +36,15 @@ bool gitindex_stamp_new(const char *index_file, const char *tree, const char *ob
 bool gitindex_restat(const char *index_file, const char *tree, const char *object_format,
                      struct err *err) WARN_UNUSED;
 
-/* Write to the file `to` the index of a base as that of one worktree: all entries known unchanged
- * as of the token that core.fsmonitor is asked with. */
-bool gitindex_give(const char *to, const char *from, const char *token, const char *object_format,
+struct gitindex_gift {
+    const char *tree;  /* where the worktree appears */
+    const char *token; /* what core.fsmonitor is asked with: no file has changed as of it */
+    const char *object_format;
+};
+
+/* Write to the file `to` the index of a base as that of one worktree: all entries known unchanged,
+ * and what is known of untracked files (basetree.c) taken as that of this place. */
+bool gitindex_give(const char *to, const char *from, const struct gitindex_gift *gift,
                    struct err *err) WARN_UNUSED;
 
 #endif

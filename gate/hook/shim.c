@@ -12,6 +12,7 @@
 #include "gate/broker.h"
 #include "gate/hook/exchange.h"
 #include "gate/hook/shim_git.h"
+#include "gate/hook/shim_status.h"
 #include "runner/base/b64.h"
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
@@ -277,8 +278,11 @@ int shim_main(char **argv)
     struct err err = ERR_INIT;
     strv_push(&words, name);
     strv_push_all(&words, argv + 1);
-    if (!gate || !gate[0] || !broker_is_for(words.v, words.n))
+    if (!gate || !gate[0] || !broker_is_for(words.v, words.n)) {
+        if (strcmp(name, "git") == 0)
+            shim_status_prepare(argv);
         return run_real(name, argv);
+    }
     if (strcmp(name, "git") == 0 && !shim_git_is_ours(&words))
         return run_other(&words, argv, gate);
     if (strcmp(name, "git") != 0 && (!inline_body(&words, &err) || !add_branch(&words, &err)))

@@ -7,8 +7,9 @@
  *
  * A file in the upper layer is always named. What was only there and is gone left nothing but the
  * time of its folder's last change; so a folder that changed at or after the token's moment is
- * named with all that is below it. The moment is compared with a second to spare, and a token of
- * another boot, or of a clock that was set back since, is of no use.
+ * named with all that is below it, and of the top what its index has there that is no folder. The
+ * moment is compared with a second to spare, and a token of another boot, or of a clock that was
+ * set back since, is of no use.
  */
 #ifndef BASE_CHANGES_H
 #define BASE_CHANGES_H
