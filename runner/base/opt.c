@@ -8,7 +8,7 @@
 #include "runner/base/clock.h"
 #include "runner/base/mem.h"
 
-enum { HELP_COLUMN_MAX = 30, NAME_BYTES_MAX = 64 };
+enum { HELP_COLUMN_MAX = 30, HELP_COLUMNS = 80, NAME_BYTES_MAX = 64 };
 
 /* One parse: a cursor over argv and what was given so far. */
 struct parse {
@@ -215,6 +215,35 @@ static char *help_names(const struct opt *o)
     return buf_steal(&text);
 }
 
+/* Bytes of the next word: what stands in brackets is one. */
+static size_t word_len(const char *text)
+{
+    int depth = 0;
+    size_t n = 0;
+    for (; text[n] && (text[n] != ' ' || depth > 0); n++)
+        depth += text[n] == '[' ? 1 : text[n] == ']' ? -1 : 0;
+    return n;
+}
+
+void opt_add_wrapped(struct buf *out, const char *text, size_t column, size_t indent)
+{
+    bool is_first = true;
+    for (size_t n; *text; text += n + (text[n] == ' ')) {
+        n = word_len(text);
+        if (!is_first && column + 1 + n > HELP_COLUMNS) {
+            buf_addf(out, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (!is_first) {
+            buf_addch(out, ' ');
+            column++;
+        }
+        buf_add(out, text, n);
+        column += n;
+        is_first = false;
+    }
+    buf_addch(out, '\n');
+}
+
 void opt_help(struct buf *out, const struct opt *table, size_t n)
 {
     size_t column = 0;
@@ -230,6 +259,7 @@ void opt_help(struct buf *out, const struct opt *table, size_t n)
             buf_addf(out, "  %s\n  %*s", names, (int)column, "");
         else
             buf_addf(out, "  %-*s", (int)column, names);
-        buf_addf(out, "  %s\n", table[i].help);
+        buf_adds(out, "  ");
+        opt_add_wrapped(out, table[i].help, column + 4, column + 4);
     }
 }

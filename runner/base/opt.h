@@ -37,6 +37,9 @@ struct opt {
  * SIZE_MAX. */
 bool opt_parse(struct strv *ret_operands, size_t *ret_dashdash, const struct opt *table, size_t n,
                char *const *argv, bool stop_at_operand, struct err *err) WARN_UNUSED;
+/* Append words and a newline, and where a line would be wider than 80 columns another, indented.
+ * The present line is at column. */
+void opt_add_wrapped(struct buf *out, const char *text, size_t column, size_t indent);
 /* Append the aligned help lines of a table. */
 void opt_help(struct buf *out, const struct opt *table, size_t n);
 

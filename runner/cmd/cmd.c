@@ -73,16 +73,17 @@ const char *cmd_nearest(const struct command *table, const char *word)
 
 static void add_list(struct buf *out, const struct command *table)
 {
-    for (const struct command *c = table; c->name; c++)
-        buf_addf(out, "  %-*s %s\n", NAME_COLUMN, c->name, c->help);
+    for (const struct command *c = table; c->name; c++) {
+        buf_addf(out, "  %-*s ", NAME_COLUMN, c->name);
+        opt_add_wrapped(out, c->help, NAME_COLUMN + 3, NAME_COLUMN + 3);
+    }
 }
 
 void cmd_help(struct buf *out)
 {
-    buf_adds(out,
-             "Headgate runs many coding agents on one repository, each in its own worktree and "
-             "box,\nand puts one gate in front of all their tool calls.\n\n"
-             "usage: headgate [COMMAND ...]      without a command: the dashboard\n\n");
+    buf_adds(out, "Headgate runs many coding agents on one repository, each in its own worktree\n"
+                  "and box, and puts one gate in front of all their tool calls.\n\n"
+                  "usage: headgate [COMMAND ...]      without a command: the dashboard\n\n");
     add_list(out, commands);
     buf_adds(out, "\nA is an attempt (3.2) or a run (3: all its attempts), C a call (c12).\n"
                   "More: headgate help COMMAND, headgate --version\n");
@@ -100,8 +101,9 @@ bool cmd_print_help(const char *full_name, const struct opt *table, size_t n, st
 {
     AUTO_BUF struct buf text = BUF_INIT;
     const struct command *c = cmd_find(full_name);
-    buf_addf(&text, "usage: headgate %s%s%s\n", full_name, c && *c->usage ? " " : "",
-             c ? c->usage : "");
+    AUTO_FREE char *usage = xasprintf("usage: headgate %s%s%s", full_name,
+                                      c && *c->usage ? " " : "", c ? c->usage : "");
+    opt_add_wrapped(&text, usage, 0, strlen("usage: "));
     if (c)
         buf_addf(&text, "\n%s\n", c->help);
     if (c && c->children) {

@@ -68,6 +68,13 @@ check_equal 'the run says why it stood still, once' 1 "$(grep -c '| headgate: .*
 check_equal 'and the line of the agent once' 1 "$(grep -c '| once' "$WORLD/watched")"
 check_equal 'which stays its last' once "$(headgate show --json "$(last_run).1" | jq -r '.attempts[0].last_line')"
 
+# Help is for eighty columns.
+for command in '' run take merge resume comment box agent 'agent add' gate 'gate rule add' 'gate rule try' 'gate approve' 'gate log'; do
+    headgate help $command
+done >"$WORLD/help"
+check_equal 'help is no wider than a terminal' '' "$(awk 'length($0) > 80' "$WORLD/help")"
+check_has 'and begins as ever' '^usage: headgate run \[OPTIONS\]' "$WORLD/help"
+
 # An agent that has no key and ends at once: the run says both, before and after.
 mkdir "$WORLD/programs"
 printf '#!/bin/sh\necho "set ANTHROPIC_API_KEY" >&2\nexit 41\n' >"$WORLD/programs/claude"

@@ -1,5 +1,6 @@
 #include "tests/unit/base/scratch.h"
 
+#include "runner/base/mem.h"
 #include "runner/base/opt.h"
 
 /* One of each kind. */
@@ -142,12 +143,38 @@ static void help_is_aligned(void **state)
                                  "                       How much\n");
 }
 
+static void help_stays_within_eighty_columns(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t column, indent;
+        const char *wrapped;
+    } cases[] = {
+        {"", 0, 4, "\n"},
+        {"usage: a", 0, 7, "usage: a\n"},
+        {"short", 4, 4, "short\n"},
+        {"0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 012", 0, 4,
+         "0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 012\n"},
+        {"0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123", 0, 4,
+         "0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789\n"
+         "    0123\n"},
+        {"of one [that stays whole] or not", 60, 8, "of one\n        [that stays whole] or not\n"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_BUF struct buf out = BUF_INIT;
+        opt_add_wrapped(&out, cases[i].text, cases[i].column, cases[i].indent);
+        assert_string_equal(out.ptr, cases[i].wrapped);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parses),
         cmocka_unit_test(very_long_names_are_only_unknown),
         cmocka_unit_test(help_is_aligned),
+        cmocka_unit_test(help_stays_within_eighty_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
