@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
@@ -93,20 +94,87 @@ static void where(struct buf *out, const struct landing *l)
         buf_clear(out);
 }
 
+static bool list_paths(struct buf *out, const struct landing *l, const char *new_oid,
+                       const char *kinds, struct err *err)
+{
+    struct gitrun g = {.cwd = l->checkout};
+    return gitrun_out(
+        out, &g,
+        GIT_ARGS("diff-tree", "-r", "-z", "--name-only", "--no-renames", kinds, l->target, new_oid),
+        err);
+}
+
+/* Whether git failed on the files themselves: it had then looked that all of them were as they
+ * should be, so what differs now is its own. */
+static bool failed_on_files(const struct err *why)
+{
+    return strstr(why->text, "error: unable to ") || strstr(why->text, "git merge: unable to ");
+}
+
+/* Files that the new commit adds, and that are there as it has them. Others are left, and told. */
+static bool remove_added(const struct landing *l, const char *new_oid, bool *ret_clean,
+                         struct err *err)
+{
+    AUTO_BUF struct buf added = BUF_INIT, unlike = BUF_INIT, ignored = BUF_INIT;
+    AUTO_STRV struct strv differ = STRV_INIT;
+    AUTO_PROC_RESULT struct proc_result refreshed = PROC_RESULT_INIT;
+    AUTO_FREE char *index = fs_join(l->quarantine, "index");
+    struct gitrun g = {.cwd = l->checkout, .index_file = index, .as_person = true};
+    AUTO_FD int top = fs_open_dir(AT_FDCWD, l->checkout, err);
+    if (top < 0 || !list_paths(&added, l, new_oid, "--diff-filter=A", err) ||
+        !gitrun_out(&ignored, &g, GIT_ARGS("read-tree", new_oid), err) ||
+        !gitrun(&refreshed, &g, GIT_ARGS("update-index", "-q", "--refresh"), err) ||
+        !gitrun_out(&unlike, &g, GIT_ARGS("diff-files", "-z", "--name-only"), err))
+        return false;
+    for (const char *p = unlike.ptr; p < unlike.ptr + unlike.len; p += strlen(p) + 1)
+        strv_push(&differ, p);
+    for (const char *p = added.ptr; p < added.ptr + added.len; p += strlen(p) + 1) {
+        AUTO_FREE char *path = fs_join(l->checkout, p);
+        AUTO_FREE char *folder = fs_dirname(p);
+        struct err absent = ERR_INIT;
+        AUTO_FD int fd = strchr(p, '/')
+                             ? fs_open_beneath(top, folder, O_RDONLY | O_DIRECTORY, 0, &absent)
+                             : fs_open_dir(AT_FDCWD, l->checkout, &absent);
+        if (!strv_has(&differ, p) && fd >= 0)
+            unlinkat(fd, fs_basename(p), 0);
+        *ret_clean = *ret_clean && !fs_exists(path);
+    }
+    return true;
+}
+
+static bool put_back_files(const struct landing *l, const char *new_oid, bool *ret_clean,
+                           struct err *err)
+{
+    AUTO_BUF struct buf old = BUF_INIT, ignored = BUF_INIT;
+    struct gitrun g = {.cwd = l->checkout, .as_person = true};
+    if (!list_paths(&old, l, new_oid, "--diff-filter=a", err))
+        return false;
+    g.input = old.ptr;
+    g.input_len = old.len;
+    return gitrun_out(&ignored, &g, GIT_ARGS("checkout-index", "-q", "-f", "-u", "-z", "--stdin"),
+                      err) &&
+           remove_added(l, new_oid, ret_clean, err);
+}
+
 /* git updates the files first, then the branch; when that fails the files are to go back. What is
  * as it was stays, and what somebody changed meanwhile is theirs. */
-static bool take_back(const struct landing *l, const char *new_oid, const struct err *why,
-                      struct err *err)
+static bool take_back(const struct landing *l, const char *new_oid, bool is_index_new,
+                      const struct err *why, struct err *err)
 {
     AUTO_BUF struct buf ignored = BUF_INIT;
     AUTO_FREE char *shown = text_clean(l->checkout);
     struct gitrun g = {.cwd = l->checkout, .as_person = true};
     struct err problem = ERR_INIT;
-    if (gitrun_out(&ignored, &g, GIT_ARGS("read-tree", "-m", "-u", new_oid, l->target), &problem))
+    bool is_clean = true;
+    bool ok = is_index_new
+                  ? gitrun_out(&ignored, &g, GIT_ARGS("read-tree", "-m", "-u", new_oid, l->target),
+                               &problem)
+                  : !failed_on_files(why) || put_back_files(l, new_oid, &is_clean, &problem);
+    if (ok && is_clean)
         return refuse(l, why, err);
     return err_set(err, ERR_REFUSED,
-                   "the branch did not move, but files of the checkout at %s may have changed (see "
-                   "git status there): %s",
+                   "the branch did not move, but files of the checkout at %s are not as they were "
+                   "(see git status there): %s",
                    shown, why->text);
 }
 
@@ -134,8 +202,7 @@ bool landing_update(const struct landing *l, const char *new_oid, struct err *er
     if (strcmp(now.ptr, new_oid) == 0)
         return true;
     if (!ok)
-        return look_at_index(l).st_ino == before.st_ino ? refuse(l, &why, err)
-                                                        : take_back(l, new_oid, &why, err);
+        return take_back(l, new_oid, look_at_index(l).st_ino != before.st_ino, &why, err);
     if (strcmp(now.ptr, l->target) != 0) /* a hook, or somebody who was quick, went on from there */
         return true;
     AUTO_FREE char *shown = text_clean(l->checkout);

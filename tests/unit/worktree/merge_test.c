@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "worktree/start.h"
 
@@ -161,6 +162,36 @@ static void a_prune_meanwhile_takes_nothing(void **state)
                 "git -c core.hooksPath=/dev/null reset -q --hard main@{1}"));
         wt_merge_release(&m);
     }
+}
+
+/* git writes the files before it moves the branch. */
+static void what_did_not_land_is_taken_back(void **state)
+{
+    WITH_WORK;
+    in_repo(f, "echo mine >mine && echo more >>'a b/two words'");
+    static const char files[] =
+        "git for-each-ref; git symbolic-ref HEAD; git status --porcelain; "
+        "find . -path ./.git -prune -o -type f -print0 | sort -z | xargs -0 md5sum";
+    static const struct {
+        const char *before, *after;
+    } obstacles[] = {
+        {"touch .git/refs/heads/main.lock", "rm .git/refs/heads/main.lock"},
+        {"chmod a-w src", "chmod u+w src"},
+        {"touch .git/index.lock", "rm .git/index.lock"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(obstacles); i++) {
+        if (geteuid() == 0 && strstr(obstacles[i].before, "chmod"))
+            continue; /* nothing that root may not write */
+        AUTO_FREE char *before = sh(f, f->repo, files);
+        in_repo(f, "%s", obstacles[i].before);
+        assert_false(try_merge(f, NULL, WT_MERGE_AUTO, false, &m, &err));
+        in_repo(f, "%s", obstacles[i].after);
+        assert_has(err.text, "nothing was changed");
+        assert_text(sh(f, f->repo, files), before);
+        err = (struct err)ERR_INIT;
+    }
+    assert_ok(try_merge(f, NULL, WT_MERGE_AUTO, false, &m, &err), &err);
+    free(sh(f, f->repo, "grep -q changed src/one.c && test -f mine && grep -q more a*/two*"));
 }
 
 static void conflicts_change_nothing(void **state)
@@ -433,6 +464,7 @@ int main(void)
         TEST(rebases),
         TEST(a_rebase_loses_nothing),
         TEST(a_prune_meanwhile_takes_nothing),
+        TEST(what_did_not_land_is_taken_back),
         TEST(conflicts_change_nothing),
         TEST(local_changes_are_not_overwritten),
         TEST(a_refused_merge_leaves_no_objects),
