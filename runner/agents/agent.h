@@ -63,9 +63,10 @@ struct agent {
     bool is_gated_apart; /* what a project sets cannot switch its gate off: it is covered for what
                             it starts without a call, and may count where the person says so
                             (agent.NAME.projectSettings) */
+    bool has_hook;       /* its hook is a program, and what that says without having asked is not to
+                            count: the keeper watches how its hooks end (runner/keep/hook_guard.h) */
     bool needs_guard;    /* in its own terminal nothing but its hook asks, and it runs a call whose
-                          * hook was killed: the keeper watches how its hooks end
-                          * (runner/keep/hook_guard.h) */
+                            hook was killed: strictly */
     bool greets; /* its hook shakes hands with the gate before it asks its model: until then it
                     reaches nobody */
     const char

@@ -254,8 +254,8 @@ const struct agent agent_claude = {
     .program = "claude",
     .tested = "2.1.332",
     .gated = "Its hook PreToolUse, in managed settings that are read-only in the box; a hook that "
-             "fails, is killed or times out blocks the call, and after one that says nonsense "
-             "Claude Code's own permissions hold. Subagents are told by id and type.",
+             "fails, is killed or times out blocks the call, and one that says what the gate did "
+             "not ends the attempt. Subagents are told by id and type.",
     .gaps = "Files that a prompt names by @path are read without a call.",
     .output = "claude",
     .hears = "claude",
@@ -266,6 +266,7 @@ const struct agent agent_claude = {
     .is_gated_apart = true,
     .providers = providers,
     .login = &login_anthropic,
+    .has_hook = true,
     .greets = true,
     .prepare = prepare,
 };

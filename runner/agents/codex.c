@@ -328,6 +328,7 @@ const struct agent agent_codex = {
     .exec_helpers = helpers,
     .exec_selves = selves,
     .project_settings = project_settings,
+    .has_hook = true,
     .needs_guard = true,
     .greets = true,
     .prepare = prepare,

@@ -96,7 +96,8 @@ bool keepfile_write(const struct boxes *b, const struct box_spec *box, const str
     jx_set_str(j, "plan", "plan");
     jx_set_bool(j, "interactive", s->interactive);
     AUTO_FREE char *guard = xasprintf(WAY_OUT_HOOK " --agent %s", s->agent);
-    jx_set_str(j, "guard", agent->needs_guard && s->interactive ? guard : NULL);
+    jx_set_str(j, "guard", agent->has_hook ? guard : NULL);
+    jx_set_bool(j, "guard_strict", agent->needs_guard && s->interactive);
     jx_set_bool(j, "unasked", s->interactive && !s->prompt[0]);
     jx_set_bool(j, "no_canary", s->has_no_canary);
     jx_set_bool(j, "setup", box->setup.n > 0);

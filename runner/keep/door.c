@@ -256,7 +256,7 @@ static void door_on_accept(void *arg, int fd)
 {
     struct door *d = arg;
     if (d->n_calls >= LIMIT_GATE_CONNECTIONS) {
-        door_turn_away(fd);
+        door_turn_away(d, fd);
         return;
     }
     const struct conn_ops ops = {.line = door_on_line,

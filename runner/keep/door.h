@@ -37,9 +37,9 @@ struct door {
     /* Told of each allowed call before its caller is; NULL: nobody. */
     void (*allowed)(void *arg, int64_t number, const struct call_request *call);
     void *allowed_arg;
-    /* Told which process is told yes, before it is; NULL: nobody. */
-    void (*told_yes)(void *arg, pid_t pid);
-    void *told_yes_arg;
+    /* Told which process is answered, before it is; NULL: nobody. */
+    void (*answered)(void *arg, pid_t pid, bool is_allowed);
+    void *answered_arg;
     /* Told when a hook went away while its call waited; NULL: nobody. */
     void (*lost)(void *arg);
     void *lost_arg;

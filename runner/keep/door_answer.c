@@ -50,22 +50,21 @@ void door_send(struct door_call *c, const json_t *answer)
 }
 
 /* Who connected, as the kernel saw it then. */
-static void door_tell_yes(const struct door_call *c)
+static void door_tell_answer(const struct door *d, int fd, bool allow)
 {
     struct ucred peer;
     socklen_t len = sizeof peer;
-    if (c->conn && c->door->told_yes &&
-        getsockopt(conn_fd(c->conn), SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0)
-        c->door->told_yes(c->door->told_yes_arg, peer.pid);
+    if (d->answered && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0)
+        d->answered(d->answered_arg, peer.pid, allow);
 }
 
 void door_answer(struct door_call *c, bool allow, const char *why, const char *reason)
 {
     AUTO_JSON json_t *answer = door_answer_json(allow, why, reason, c->name);
-    if (allow && !c->is_answered) {
+    if (allow && !c->is_answered)
         confirm_add(&c->door->confirm, &c->key);
-        door_tell_yes(c);
-    }
+    if (c->conn && !c->is_answered)
+        door_tell_answer(c->door, conn_fd(c->conn), allow);
     door_send(c, answer);
 }
 
@@ -110,13 +109,14 @@ void door_rename(struct door_call *c, const char *name)
     c->name = xstrdup(name);
 }
 
-void door_turn_away(int fd)
+void door_turn_away(const struct door *d, int fd)
 {
     AUTO_BUF struct buf line = BUF_INIT;
     AUTO_JSON json_t *answer = door_answer_json(
         false, "quota", "Too many gate connections of this attempt are open", NULL);
     jx_dump(&line, answer);
     buf_addch(&line, '\n');
+    door_tell_answer(d, fd, false);
     ssize_t sent = send(fd, line.ptr, line.len, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)sent; /* the end of the stream is a denial too */
     close(fd);

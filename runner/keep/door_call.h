@@ -50,6 +50,6 @@ bool door_leave(struct door_call *c);
  */
 bool door_take_up(struct door_call *c);
 /* One connection too many: told so without taking it in. */
-void door_turn_away(int fd);
+void door_turn_away(const struct door *d, int fd);
 
 #endif

@@ -43,8 +43,11 @@ bool hook_guard_take(struct hook_guard *g, pid_t pid)
     if (!g->words || !read_words(words, sizeof words, pid) || !strstr(words, g->words))
         return false;
     bool is_hook = strncmp(words, g->words, strlen(g->words)) == 0;
+    if (!is_hook && !g->is_strict)
+        return false;
     if (ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)options) != 0 || !procfs_stat_of(&stat, pid)) {
-        g->lost(g->lost_arg, pid, "was killed"); /* before its first instruction */
+        if (g->is_strict)
+            g->lost(g->lost_arg, pid, "was killed"); /* before its first instruction */
         return false;
     }
     g->all = xreallocarray(g->all, g->n + 1, sizeof *g->all);
@@ -53,16 +56,20 @@ bool hook_guard_take(struct hook_guard *g, pid_t pid)
     return true;
 }
 
-void hook_guard_allowed(struct hook_guard *g, pid_t pid)
+void hook_guard_answered(struct hook_guard *g, pid_t pid, bool is_allowed)
 {
     struct guarded *h = find(g, pid);
-    if (h)
-        h->is_allowed = true;
+    if (!h)
+        return;
+    h->is_answered = true;
+    h->is_allowed = is_allowed;
 }
 
 /* What is wrong with such an end; NULL: nothing. */
 static const char *trouble_of(struct hook_guard *g, const struct guarded *h, int status)
 {
+    if (!g->is_strict)
+        return status != 0 || h->is_answered ? NULL : "ended well without the gate's answer";
     if (WIFSIGNALED(status))
         return "was killed";
     if (WEXITSTATUS(status) == EXIT_BLOCK)

@@ -286,10 +286,10 @@ static void keep_on_hook_lost(void *arg, pid_t pid, const char *how)
     box_side_kill(&k->box);
 }
 
-static void keep_on_told_yes(void *arg, pid_t pid)
+static void keep_on_answered(void *arg, pid_t pid, bool is_allowed)
 {
     struct keep *k = arg;
-    hook_guard_allowed(&k->exec.guard, pid);
+    hook_guard_answered(&k->exec.guard, pid, is_allowed);
 }
 
 /* Where no end can be watched, what is seen of it is that it hung up. */
@@ -328,12 +328,14 @@ static bool keep_listen(struct keep *k, struct err *err)
     if (gate < 0 || !door_open(&k->door, &k->loop, gate, &k->config, &k->records, err))
         return err_prefix(err, "the gate socket");
     if (k->config.guard) {
-        k->exec.guard =
-            (struct hook_guard){.words = k->config.guard, .lost = keep_on_hook_lost, .lost_arg = k};
-        k->door.lost = keep_on_hook_gone;
+        k->exec.guard = (struct hook_guard){.words = k->config.guard,
+                                            .is_strict = k->config.is_guard_strict,
+                                            .lost = keep_on_hook_lost,
+                                            .lost_arg = k};
+        k->door.lost = k->config.is_guard_strict ? keep_on_hook_gone : NULL;
         k->door.lost_arg = k;
-        k->door.told_yes = keep_on_told_yes;
-        k->door.told_yes_arg = k;
+        k->door.answered = keep_on_answered;
+        k->door.answered_arg = k;
     }
     k->door.greeted = keep_on_greeted;
     k->door.greeted_arg = k;

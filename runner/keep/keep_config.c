@@ -45,6 +45,7 @@ static bool load_texts(struct keep_config *c, const json_t *j, struct err *err)
     if (!text_is_name(c->attempt, KEEP_ATTEMPT_BYTES))
         return err_set(err, ERR_FORMAT, "keep.json has no good 'attempt'");
     c->output = xstrdup(jx_str(j, "output", "lines"));
+    c->is_guard_strict = jx_bool(j, "guard_strict", false);
     c->guard = jx_str(j, "guard", NULL) ? xstrdup(jx_str(j, "guard", "")) : NULL;
     c->path = xstrdup(jx_str(j, "path", "/usr/local/bin:/usr/bin:/bin"));
     const json_t *input = jx_obj(j, "input");

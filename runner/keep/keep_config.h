@@ -40,8 +40,9 @@ struct keep_config {
     bool is_unasked;  /* its terminal was opened without a task: it may shake hands only once it has
                          one */
     char *guard;      /* words of hooks whose end is watched (hook_guard.h); NULL: none are */
-    bool has_setup;   /* a set-up command runs before the agent */
-    bool freezes;     /* it stands still while a person decides */
+    bool is_guard_strict;
+    bool has_setup; /* a set-up command runs before the agent */
+    bool freezes;   /* it stands still while a person decides */
     bool is_interactive;
     uint16_t cols, rows;
     int64_t memory_bytes, pids, time_ms; /* 0: none */

@@ -1,9 +1,9 @@
 #!/bin/sh
-# See ../agents/faults.sh. Headless its client asks what its hook did not; in its own terminal the keeper ends the attempt.
+# See ../agents/faults.sh. Headless its client asks what a late hook did not; in its own terminal the keeper ends the attempt.
 agent=codex title='Codex headless'
 . "$(dirname "$0")/../agents/faults.sh"
 faulty_hook
-begin -- none silent garbage half loose exit-1 exit-77 crash twice event tool args
+begin -- none exit-1 exit-77 crash twice event tool args
 ends_well
 all_denied 'hook|rejected'
 ran_alone
@@ -13,6 +13,12 @@ begin -- late none
 ends_well
 all_denied 'hook|rejected'
 ran_alone
+change
+for fault in silent garbage half; do
+    begin -- none $fault
+    ends
+    ended_it 'a hook of codex .* without the gate'
+done
 change /etc/codex/requirements.toml '$s/^command = .*/command = "sleep 1000"/'
 git config --file "$settings" gate.helloDeadline 500
 begin -- none
