@@ -76,6 +76,8 @@ void model_ways_parse(struct model_ways *ret, const json_t *list)
     }
 }
 
+static const char placeholder_words[] = "headgate-placeholder-";
+
 const char *model_ways_lacking(const struct model_ways *w, const json_t *keys)
 {
     for (size_t i = 0; i < w->n; i++) {
@@ -86,8 +88,9 @@ const char *model_ways_lacking(const struct model_ways *w, const json_t *keys)
         json_array_foreach(w->v[i].keys, k, key)
         {
             const char *placeholder = jx_str(key, "placeholder", "");
+            const char *words = strstr(placeholder, placeholder_words);
             if (!jx_str(keys, placeholder, NULL))
-                return placeholder;
+                return words ? words + strlen(placeholder_words) : placeholder;
         }
     }
     return NULL;
@@ -96,7 +99,7 @@ const char *model_ways_lacking(const struct model_ways *w, const json_t *keys)
 /* Of the form of the real one, since agents look at that; and told apart from every real one. */
 static char *placeholder_for(const struct provider *p, const char *variable)
 {
-    return xasprintf("%sheadgate-placeholder-%s", p->shape, variable);
+    return xasprintf("%s%s%s", p->shape, placeholder_words, variable);
 }
 
 static bool is_held_inside(const struct agent *agent, const struct config *config)

@@ -51,7 +51,7 @@ void model_ways_parse(struct model_ways *ret, const json_t *list);
 bool model_ways_take(struct model_ways *ret, json_t **ret_keys, struct strv *env,
                      const struct strv *services, const struct agent *agent, const char *login,
                      const struct config *config, struct err *err) WARN_UNUSED;
-/* The first placeholder for which keys has nothing; NULL: none. Borrowed. */
+/* The variable of the first placeholder for which keys has nothing; NULL: none. Borrowed. */
 const char *model_ways_lacking(const struct model_ways *w, const json_t *keys);
 
 /* How a key gets to a provider: the words of `agent ls`. */

@@ -26,11 +26,10 @@ static bool told_words(struct buf *out, const struct attempt_spec *spec, const j
 {
     const char *lacking = model_ways_lacking(&spec->models, keys);
     if (lacking)
-        return err_set(
-            err, ERR_FAILED,
-            "the key behind %s is not known any more, since the server that had it ended; "
-            "'headgate resume %s' from a shell that has it goes on",
-            lacking, spec->id);
+        return err_set(err, ERR_FAILED,
+                       "the key of %s is not known any more, since the server that had it ended; "
+                       "'headgate resume %s' from a shell that has it goes on",
+                       lacking, spec->id);
     if (keys)
         jx_dump(out, keys);
     buf_addch(out, '\n');

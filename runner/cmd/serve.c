@@ -88,5 +88,9 @@ int cmd_serve(int argc, char **argv)
     if (stop)
         return cmd_exit(stop_server(&err), &err);
     const struct server_options options = {.foreground = foreground};
-    return server_main(&options);
+    int code = server_main(&options);
+    if (code != SERVER_EXIT_RUNNING)
+        return code;
+    err_set(&err, ERR_CONFLICT, "a server runs already; headgate serve --stop ends it");
+    return cmd_exit(false, &err);
 }

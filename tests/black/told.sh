@@ -90,4 +90,15 @@ check_equal 'which is its last line' 'set ANTHROPIC_API_KEY' "$(headgate show --
 export ANTHROPIC_API_KEY=sk-test-000-abcdefghijklmnop
 headgate run --agent claude 'do it' >"$OUT" 2>&1 || :
 check_lacks 'with a key nothing is told' 'no key of' "$OUT"
+run=$(last_run)
+headgate serve --stop >/dev/null
+(unset ANTHROPIC_API_KEY && headgate say "$run.1" 'Go on') >"$OUT" 2>&1
+until_true 30 is_done "$run.1"
+check_equal 'a server that forgot the key names its variable' \
+    "the key of ANTHROPIC_API_KEY is not known any more, since the server that had it ended; 'headgate resume $run.1' from a shell that has it goes on" \
+    "$(headgate show --json "$run.1" | jq -r '.attempts[0].error')"
+
+# A second server in the foreground says why there is none.
+check_status 1 'another server' headgate serve --foreground
+check_has 'which runs' 'a server runs already' "$OUT"
 exit $FAILED
