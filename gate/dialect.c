@@ -5,7 +5,8 @@
 
 #include "runner/base/mem.h"
 
-enum event_kind { EVENT_CALL, EVENT_GREETING, EVENT_HARMLESS, EVENT_REFUSED };
+enum { REST_BYTES = 240 };
+enum event_kind { EVENT_CALL, EVENT_GREETING, EVENT_REST, EVENT_HARMLESS, EVENT_REFUSED };
 
 struct streams {
     struct buf *out, *errout;
@@ -102,6 +103,15 @@ static int answer_greeting(const struct streams *to, const char *event,
     return a->allow ? 0 : 2;
 }
 
+/* News asks for nothing, and nothing follows from it, whatever became of it. */
+static int answer_rest(const struct streams *to, const char *event, const struct dialect_answer *a)
+{
+    (void)to;
+    (void)event;
+    (void)a;
+    return 0;
+}
+
 static int answer_permission(const struct streams *to, const char *event,
                              const struct dialect_answer *a)
 {
@@ -182,8 +192,8 @@ static json_t *request_hook(const struct dialect *d, const json_t *in, const cha
     {"SessionStart", EVENT_GREETING, answer_greeting}, {"SessionEnd", EVENT_HARMLESS, NULL}, \
         {"UserPromptSubmit", EVENT_HARMLESS, NULL}, {"PostToolUse", EVENT_HARMLESS, NULL},   \
         {"SubagentStart", EVENT_HARMLESS, NULL}, {"SubagentStop", EVENT_HARMLESS, NULL},     \
-        {"Stop", EVENT_HARMLESS, NULL}, {"PreCompact", EVENT_HARMLESS, NULL},                \
-        {"PostCompact", EVENT_HARMLESS, NULL}, {"Notification", EVENT_HARMLESS, NULL},       \
+        {"Stop", EVENT_REST, answer_rest}, {"PreCompact", EVENT_HARMLESS, NULL},             \
+        {"PostCompact", EVENT_HARMLESS, NULL}, {"Notification", EVENT_REST, answer_rest},    \
         {"PostToolUseFailure", EVENT_HARMLESS, NULL},                                        \
     {                                                                                        \
         "StopFailure", EVENT_HARMLESS, NULL                                                  \
@@ -225,14 +235,14 @@ static const struct event gemini_events[] = {
     {"BeforeTool", EVENT_CALL, answer_gemini},
     {"AfterTool", EVENT_HARMLESS, NULL},
     {"BeforeAgent", EVENT_HARMLESS, NULL},
-    {"AfterAgent", EVENT_HARMLESS, NULL},
+    {"AfterAgent", EVENT_REST, answer_rest},
     {"BeforeModel", EVENT_HARMLESS, NULL},
     {"AfterModel", EVENT_HARMLESS, NULL},
     {"BeforeToolSelection", EVENT_HARMLESS, NULL},
     {"SessionStart", EVENT_GREETING, answer_greeting},
     {"SessionEnd", EVENT_HARMLESS, NULL},
     {"PreCompress", EVENT_HARMLESS, NULL},
-    {"Notification", EVENT_HARMLESS, NULL},
+    {"Notification", EVENT_REST, answer_rest},
 };
 
 static const struct event qwen_events[] = {
@@ -293,6 +303,25 @@ static const struct event *event_of(const struct dialect *d, const json_t *in, s
     return NULL;
 }
 
+/* Not every notification is one that a person is waited for; one that does not tell its kind is. */
+static bool is_rest(const json_t *in)
+{
+    static const char *const kinds[] = {"agent_needs_input", "idle_prompt", "permission_prompt",
+                                        "worker_permission_prompt", "ToolPermission"};
+    const char *kind = jx_str(in, "notification_type", NULL);
+    bool is_known = !kind;
+    for (size_t i = 0; i < ARRAY_LEN(kinds) && !is_known; i++)
+        is_known = strcmp(kinds[i], kind) == 0;
+    return is_known;
+}
+
+/* Why it rests, where it says so: the end of a turn has no words. */
+static json_t *rest_of(const json_t *in)
+{
+    const char *message = jx_str(in, "message", "");
+    return jx_bytes(message, strnlen(message, REST_BYTES));
+}
+
 bool dialect_read(struct dialect_input *ret, const struct dialect *d, const char *text, size_t len,
                   const char *cwd, struct err *err)
 {
@@ -307,6 +336,8 @@ bool dialect_read(struct dialect_input *ret, const struct dialect *d, const char
     json_t *request = NULL;
     if (event->kind == EVENT_GREETING)
         request = json_pack("{s:i, s:b}", "v", 1, "hello", 1);
+    if (event->kind == EVENT_REST && is_rest(in))
+        request = json_pack("{s:i, s:o}", "v", 1, "rest", rest_of(in));
     if (event->kind == EVENT_CALL) {
         AUTO_JSON json_t *message = d->request(d, in, cwd);
         if (d->request == request_hook && !json_object_get(in, "tool_input"))

@@ -3,10 +3,11 @@
  * an answer.
  *
  * A dialect is a row of a table: its events, what each is (a call to judge, the start of a session,
- * at which the hook shakes hands with the gate, harmless, or refused), and how an answer is
- * printed. Exact means exact: Codex 0.171.0 runs the tool when a denial holds one member that it
- * does not know, every agent here runs it on output that is no JSON (measured), so that nothing is
- * printed but what is listed here. Pure.
+ * at which the hook shakes hands with the gate, that the agent waits for its person, which is told
+ * as news and answered with nothing, harmless, or refused), and how an answer is printed. Exact
+ * means exact: Codex 0.171.0 runs the tool when a denial holds one member that it does not know,
+ * every agent here runs it on output that is no JSON (measured), so that nothing is printed but
+ * what is listed here. Pure.
  */
 #ifndef GATE_DIALECT_H
 #define GATE_DIALECT_H

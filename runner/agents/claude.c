@@ -40,21 +40,36 @@ static json_t *pinned_environment(const struct agent_start *start)
     return env;
 }
 
+/* Its own word that it waits. News: a hook that fails must not make it go on. */
+static void add_news(json_t *hooks, const struct agent_start *start)
+{
+    static const char *const events[] = {"Stop", "Notification"};
+    AUTO_FREE char *command = xasprintf(
+        "%s --agent claude --socket %s 2>/dev/null || :", start->hook_inside, start->gate_inside);
+    for (size_t i = 0; i < ARRAY_LEN(events); i++)
+        jx_set(hooks, events[i],
+               json_pack("[{s:[{s:s, s:s}]}]", "hooks", "type", "command", "command", command));
+}
+
 static json_t *managed_settings(const struct agent_start *start)
 {
     AUTO_FREE char *command = xasprintf("%s --agent claude --socket %s || { echo 'headgate: the "
                                         "gate could not answer; the call is denied' >&2; "
                                         "exit 2; }",
                                         start->hook_inside, start->gate_inside);
-    return json_pack("{s:b, s:b, s:s, s:b, s:o, "
-                     "s:{s:[{s:s, s:[{s:s, s:s, s:i, s:s}]}], s:[{s:[{s:s, s:s, s:i}]}]}}",
-                     "allowManagedHooksOnly", 1, "allowManagedPermissionRulesOnly",
-                     1, /* what a project allows by itself would run when a hook says nonsense */
-                     "disableBypassPermissionsMode", "disable", "includeCoAuthoredBy", 0, "env",
-                     pinned_environment(start), "hooks", "PreToolUse", "matcher", "*", "hooks",
-                     "type", "command", "command", command, "timeout", HOOK_TIMEOUT_S, "onFailure",
-                     "block", "SessionStart", "hooks", "type", "command", "command", command,
-                     "timeout", GREETING_TIMEOUT_S);
+    json_t *settings =
+        json_pack("{s:b, s:b, s:s, s:b, s:o, "
+                  "s:{s:[{s:s, s:[{s:s, s:s, s:i, s:s}]}], s:[{s:[{s:s, s:s, s:i}]}]}}",
+                  "allowManagedHooksOnly", 1, "allowManagedPermissionRulesOnly",
+                  1, /* what a project allows by itself would run when a hook says nonsense */
+                  "disableBypassPermissionsMode", "disable", "includeCoAuthoredBy", 0, "env",
+                  pinned_environment(start), "hooks", "PreToolUse", "matcher", "*", "hooks", "type",
+                  "command", "command", command, "timeout", HOOK_TIMEOUT_S, "onFailure", "block",
+                  "SessionStart", "hooks", "type", "command", "command", command, "timeout",
+                  GREETING_TIMEOUT_S);
+    if (start->interactive)
+        add_news(jx_obj(settings, "hooks"), start);
+    return settings;
 }
 
 /* What the first start would ask a person: answered once in the private home. */
@@ -235,6 +250,7 @@ static const struct agent_form helpers[] = {
       "denied' >&2; "
       "exit 2; }",
       NULL}},
+    {{"sh", "-c", "%k --agent claude --socket %g 2>/dev/null || :", NULL}},
     {{"bash", "-c", "env", NULL}},
     {{"bash", "-c", "-l", "SNAPSHOT_FILE=%h/.claude/shell-snapshots/snapshot-bash-%i\n%a", NULL}},
     {{"git", "%*", NULL}},

@@ -39,22 +39,36 @@ static bool hook_name(char **ret, struct err *err)
     return true;
 }
 
+/* Its own word that it waits. News: a hook that fails must not make it go on. In other words than
+ * the gate's, in whose place the preload answers. */
+static void add_news(json_t *hooks, const struct agent_start *start, const char *name)
+{
+    AUTO_FREE char *command = xasprintf(
+        "%s --socket %s --agent gemini 2>/dev/null || :", start->hook_inside, start->gate_inside);
+    jx_set(hooks, "AfterAgent",
+           json_pack("[{s:[{s:s, s:s, s:s}]}]", "hooks", "type", "command", "name", name, "command",
+                     command));
+}
+
 static json_t *settings(const struct agent_start *start, const char *name)
 {
     AUTO_FREE char *command = xasprintf("%s --agent gemini --socket %s || { echo 'headgate: the "
                                         "gate could not answer; the call is denied' >&2; "
                                         "exit 2; }",
                                         start->hook_inside, start->gate_inside);
-    return json_pack("{s:{s:b}, s:{s:b}, s:{s:[{s:s, s:[{s:s, s:s, s:s, s:i}]}], s:[{s:[{s:s, s:s, "
-                     "s:s}]}]}, s:{s:{s:s}, s:{s:b}}, s:{s:b, s:b}, s:{s:b}, s:{s:b}}",
-                     "advanced", "ignoreLocalEnv", 1, /* a project's .env would name its home */
-                     "hooksConfig", "enabled", 1, "hooks", "BeforeTool", "matcher", ".*", "hooks",
-                     "type", "command", "name", name, "command", command, "timeout",
-                     HOOK_TIMEOUT_MS, "SessionStart", "hooks", "type", "command", "name", name,
-                     "command", command, "security", "auth", "selectedType", "gemini-api-key",
-                     "folderTrust", "enabled", 0, "general", "enableAutoUpdate", 0,
-                     "enableAutoUpdateNotification", 0, "privacy", "usageStatisticsEnabled", 0,
-                     "telemetry", "enabled", 0);
+    json_t *all =
+        json_pack("{s:{s:b}, s:{s:b}, s:{s:[{s:s, s:[{s:s, s:s, s:s, s:i}]}], s:[{s:[{s:s, s:s, "
+                  "s:s}]}]}, s:{s:{s:s}, s:{s:b}}, s:{s:b, s:b}, s:{s:b}, s:{s:b}}",
+                  "advanced", "ignoreLocalEnv", 1, /* a project's .env would name its home */
+                  "hooksConfig", "enabled", 1, "hooks", "BeforeTool", "matcher", ".*", "hooks",
+                  "type", "command", "name", name, "command", command, "timeout", HOOK_TIMEOUT_MS,
+                  "SessionStart", "hooks", "type", "command", "name", name, "command", command,
+                  "security", "auth", "selectedType", "gemini-api-key", "folderTrust", "enabled", 0,
+                  "general", "enableAutoUpdate", 0, "enableAutoUpdateNotification", 0, "privacy",
+                  "usageStatisticsEnabled", 0, "telemetry", "enabled", 0);
+    if (start->interactive)
+        add_news(jx_obj(all, "hooks"), start, name);
+    return all;
 }
 
 static bool install_gate(struct box_spec *spec, const struct agent_start *start, struct err *err)
@@ -151,6 +165,7 @@ static const struct agent_form helpers[] = {
       "denied' >&2; "
       "exit 2; }",
       NULL}},
+    {{"bash", "-c", "%k --socket %g --agent gemini 2>/dev/null || :", NULL}},
     {{"sh", "-c", "command -v git", NULL}},
     {{"git", "%*", NULL}},
     {{"rg", "%*", NULL}},

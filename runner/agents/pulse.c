@@ -101,6 +101,11 @@ bool pulse_terminal(struct pulse *p, bool is_still)
     return is_still ? pulse_waits(p, "its terminal is still") : pulse_works(p);
 }
 
+bool pulse_rests(struct pulse *p, const char *why)
+{
+    return pulse_waits(p, *why ? why : "its turn is over");
+}
+
 bool pulse_hears(struct pulse *p, int64_t message)
 {
     if (message <= p->heard)

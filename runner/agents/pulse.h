@@ -61,6 +61,8 @@ bool pulse_error_line(struct pulse *p, const char *output_kind, const char *line
 /* Its own terminal moves, or has been still for a while: interfaces of agents draw something all
  * the time that they work. */
 bool pulse_terminal(struct pulse *p, bool is_still);
+/* It says that it waits for a person; why: its words, "": none. */
+bool pulse_rests(struct pulse *p, const char *why);
 /* The name by which an agent takes up a person's message, and its task; out has PULSE_ID_BYTES. */
 void pulse_message_id(char *out, int64_t message);
 void pulse_task_id(char *out, uint64_t number);

@@ -175,8 +175,10 @@ static void attach_on_data(struct attach *client, const json_t *msg)
         conn_close(client->conn);
         return;
     }
+    if (!client->joined_id)
+        client->room->typed_ms = clock_mono_ms();
     if (!client->joined_id && attach_interrupts(&bytes))
-        client->room->interrupted_ms = clock_mono_ms();
+        client->room->interrupted_ms = client->room->typed_ms;
     if (client->joined_id)
         attach_type(client->stream, &client->early, &bytes);
     else

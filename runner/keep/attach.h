@@ -43,6 +43,7 @@ struct attach_room {
     struct ring ring;
     int64_t interrupted_ms; /* when somebody last typed what interrupts the agent (escape, ^C, ^D);
                                monotonic, 0: never */
+    int64_t typed_ms;       /* when somebody last typed anything; monotonic, 0: never */
     bool has_exited;
     int exit_status;
     struct attach **clients;

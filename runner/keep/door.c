@@ -16,7 +16,7 @@
 
 enum {
     DOOR_UNREAD_BYTES = 16 * 1024 * 1024, /* unfinished requests of all connections */
-    DOOR_GREETING_BYTES = 256,
+    DOOR_TOLD_BYTES = 1024,
 };
 
 static void door_set_deadline(struct door *d);
@@ -181,20 +181,27 @@ static bool read_request(struct call_request *ret, const char *line, size_t len,
     return true;
 }
 
-/* A hook that says that it is there, and that asks nothing (PROTOCOL.md). */
-static bool is_greeting(const char *line, size_t len)
+/* What a hook says that asks nothing (PROTOCOL.md): that it is there, that its agent rests. */
+static bool door_is_told(struct door_call *c, const char *line, size_t len)
 {
     AUTO_JSON json_t *message = NULL;
     struct err ignored = ERR_INIT;
-    return len <= DOOR_GREETING_BYTES && jx_parse(&message, line, len, &ignored) &&
-           jx_bool(message, "hello", false);
-}
-
-static void door_greet(struct door_call *c)
-{
-    if (c->door->greeted)
-        c->door->greeted(c->door->greeted_arg);
-    door_answer(c, true, "hello", "");
+    struct door *d = c->door;
+    if (len > DOOR_TOLD_BYTES || !jx_parse(&message, line, len, &ignored))
+        return false;
+    const char *rest = jx_str(message, "rest", NULL);
+    if (jx_bool(message, "hello", false)) {
+        if (d->greeted)
+            d->greeted(d->greeted_arg);
+        door_answer(c, true, "hello", "");
+        return true;
+    }
+    if (!rest || json_object_size(message) != 2) /* news carries nothing else: no call */
+        return false;
+    if (d->rested)
+        d->rested(d->rested_arg, rest);
+    door_answer(c, true, "rest", "");
+    return true;
 }
 
 static void door_on_line(struct conn *conn, const char *line, size_t len, void *arg)
@@ -210,11 +217,13 @@ static void door_on_line(struct conn *conn, const char *line, size_t len, void *
     } else if (door_is_too_fast(c->door)) {
         door_deny_excess(c,
                          "Too many calls of this attempt within a second; try again more slowly");
-    } else if (is_greeting(line, len)) {
-        door_greet(c);
+    } else if (door_is_told(c, line, len)) {
+        return;
     } else if (!read_request(&request, line, len, &err)) {
         door_deny(c, err.code == ERR_LIMIT ? "quota" : "closed", err.text);
     } else {
+        if (c->door->called)
+            c->door->called(c->door->rested_arg);
         door_judge(c, &request);
     }
 }

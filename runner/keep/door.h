@@ -46,6 +46,11 @@ struct door {
     /* Told when a hook shakes hands; NULL: nobody. */
     void (*greeted)(void *arg);
     void *greeted_arg;
+    /* Told when the agent says that it waits for its person, and why (its words, "": none); NULL:
+     * nobody. News alone: no answer rests on it. */
+    void (*rested)(void *arg, const char *why);
+    void (*called)(void *arg); /* told when it asks for a call; NULL: nobody */
+    void *rested_arg;          /* of both */
     struct listener *listener;
     uv_timer_t deadline;
     struct conn_pool pool;

@@ -306,6 +306,16 @@ static void keep_on_greeted(void *arg)
     hold_greeted(&k->hold);
 }
 
+static void keep_on_rested(void *arg, const char *why)
+{
+    keep_pulse_rest(arg, why);
+}
+
+static void keep_on_called(void *arg)
+{
+    keep_pulse_wake(arg);
+}
+
 /* Who in the box holds a connection to the proxy. */
 static json_t *keep_who(void *arg, uint16_t client_port, bool is_v6)
 {
@@ -339,6 +349,9 @@ static bool keep_listen(struct keep *k, struct err *err)
     }
     k->door.greeted = keep_on_greeted;
     k->door.greeted_arg = k;
+    k->door.rested = keep_on_rested;
+    k->door.called = keep_on_called;
+    k->door.rested_arg = k;
     k->door.root_fd = &k->exec.root_fd;
     if (k->config.exec == EXEC_MATCH) {
         k->door.allowed = keep_on_allowed;

@@ -92,6 +92,7 @@ struct keep {
     uv_prepare_t before_waiting; /* for events: freezes and thaws by what waits then */
     uv_timer_t linger;      /* retries of `exited`, the minute without a server, the last second */
     uv_timer_t still;       /* since the agent's terminal moved */
+    int64_t rested_ms;      /* when the agent said that it waits; monotonic, 0: it does not */
     uv_timer_t pulse_pause; /* between two records of the pulse */
     uv_timer_t enter;       /* from a text that was said to the key that sends it */
 
@@ -136,6 +137,10 @@ void keep_ask_token(void *arg, const json_t *question);
 void keep_pulse_line(void *arg, bool is_aside, const char *line, size_t len);
 /* The agent's terminal moves. */
 void keep_pulse_stir(struct keep *k);
+/* It says by itself that it waits for its person. */
+void keep_pulse_rest(struct keep *k, const char *why);
+/* It works, whatever it said. */
+void keep_pulse_wake(struct keep *k);
 void keep_pulse_flush(struct keep *k);
 
 /* [{"call","name"}] of all that waits for a person, new reference. */

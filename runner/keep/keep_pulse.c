@@ -68,12 +68,37 @@ static void keep_on_still(uv_timer_t *timer)
         keep_pulse_changed(k);
 }
 
+/* What it said holds until somebody typed or it asked for a call: its terminal moves for less. */
+static bool keep_rests(const struct keep *k)
+{
+    return k->rested_ms && k->room.typed_ms <= k->rested_ms;
+}
+
+void keep_pulse_wake(struct keep *k)
+{
+    k->rested_ms = 0;
+    if (k->config.is_interactive && k->state == KEEP_RUNNING && pulse_terminal(&k->pulse, false))
+        keep_pulse_changed(k);
+}
+
+/* News of the box's own making: so much of it that nobody is told each is passed over. */
+void keep_pulse_rest(struct keep *k, const char *why)
+{
+    int64_t now_ms = clock_mono_ms();
+    if (k->state != KEEP_RUNNING || !k->config.is_interactive ||
+        (k->rested_ms && now_ms - k->rested_ms < PULSE_EVERY_MS))
+        return;
+    k->rested_ms = now_ms;
+    if (pulse_rests(&k->pulse, why))
+        keep_pulse_changed(k);
+}
+
 void keep_pulse_stir(struct keep *k)
 {
     if (k->state != KEEP_RUNNING)
         return;
     uv_timer_start(&k->still, keep_on_still, STILL_MS, 0);
-    if (pulse_terminal(&k->pulse, false))
+    if (!keep_rests(k) && pulse_terminal(&k->pulse, false))
         keep_pulse_changed(k);
 }
 

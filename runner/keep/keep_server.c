@@ -2,6 +2,7 @@
  * keep_server: what the server is told and what it may ask.
  */
 #include <string.h>
+#include "runner/base/clock.h"
 #include "runner/base/jx.h"
 #include "runner/base/mem.h"
 #include "runner/keep/keep.h"
@@ -109,6 +110,7 @@ static void keep_on_say(struct keep *k, const json_t *msg)
         records_note(&k->records, "nothing was said: the agent does not read its terminal");
     else
         uv_timer_start(&k->enter, keep_press_enter, KEEP_ENTER_MS, 0);
+    k->room.typed_ms = clock_mono_ms();
 }
 
 static void keep_on_quit(struct keep *k, const json_t *msg)
