@@ -13,6 +13,7 @@ settings=$XDG_CONFIG_HOME/headgate/config
 git config --file "$settings" --unset run.canary
 git config --file "$settings" agent.codex.model gpt-5.5 # which its program alone can serve, without the others of its package
 git config --file "$settings" gate.notifyCommand "cat >>$WORLD/told"
+git config --file "$settings" gate.notify call
 make_repo "$WORLD/repo"
 cd "$WORLD/repo"
 echo '{"main":[{"text":"done"}]}' >"$WORLD/script.json"
