@@ -34,8 +34,15 @@ static bool count_lost_without(int64_t *ret, const struct wt_attempt *a, const c
     *ret = 0;
     if (!refs_list_attempt(&refs, a->repo, a->branch, err))
         return false;
-    if (refs.n == 0) /* a submodule that nobody touched */
+    if (refs.n == 0 && a->gitdir_top) /* a submodule that nobody touched */
         return true;
+    AUTO_FREE char *harvested = xasprintf(REFS_OWN "%s/harvested", refs_attempt_part(a->branch));
+    if (!refs_find(&refs, harvested))
+        return err_set(err, ERR_REFUSED,
+                       "the refs of attempt %s are not in %s any more (was the repository made "
+                       "anew?), so that its commits may be in %s alone; fetch them from there, or "
+                       "remove it all the same with --force",
+                       a->id, a->repo, a->gitdir);
     AUTO_FREE char *merged = xasprintf(REFS_OWN "%s/merged", refs_attempt_part(a->branch));
     for (size_t i = 0; i < refs.n; i++) {
         const char *name = refs.v[i].name;

@@ -52,6 +52,27 @@ static void a_merge_and_a_discard_leave_the_repository(void **state)
     assert_text(sh(f, f->repo, "cat untracked .env ../mine/uncommitted new"), "u\ni\nw\nnew");
 }
 
+/* A repository that was made anew at the same path, or refs that somebody cleared away. */
+static void without_its_refs_an_attempt_is_kept(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = ERR_INIT;
+    AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
+    AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
+    bool is_merged = true;
+    make_attempt(f, &a, "1.1", true, f->engine);
+    work(f, &a, "new");
+    harvest(f, &a, true, &h);
+    in_repo(f, "git for-each-ref --format='delete %%(refname)' refs/headgate refs/heads/headgate | "
+               "git update-ref --stdin");
+    assert_false(wt_is_merged(&is_merged, &a, &err));
+    assert_false(wt_discard(&a, false, &err));
+    assert_has(err.text, "was the repository made anew?");
+    err = (struct err)ERR_INIT;
+    in_repo(f, "git fetch -q '%s' HEAD && git merge -q FETCH_HEAD && test -f new", a.gitdir);
+    assert_ok(wt_discard(&a, true, &err), &err);
+}
+
 /* "dismissing a session deletes the original repository": wherever an attempt's folders lead by
  * then. */
 static void no_link_leads_a_discard_astray(void **state)
@@ -296,6 +317,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest each[] = {
         TEST(a_merge_and_a_discard_leave_the_repository),
+        TEST(without_its_refs_an_attempt_is_kept),
         TEST(no_link_leads_a_discard_astray),
         TEST(untracked_files_are_work),
         TEST(a_restart_keeps_uncommitted_work),
