@@ -53,6 +53,10 @@ static bool has_change(int dirfd, const struct timespec *when, int depth)
 bool changed_since(const char *root, const char *below, const struct timespec *when)
 {
     struct err why = ERR_INIT;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (is_later(when, &now)) /* the clock was set back: what changed since looks older */
+        return true;
     AUTO_FD int dirfd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dirfd < 0)
         return errno != ENOENT;

@@ -8,8 +8,9 @@
 #include <time.h>
 
 /* True when the folder root (or root/below, unless NULL) or anything in it changed after that
- * moment, or cannot be looked at. An absent folder has not changed. Below root no symlink is
- * followed. */
+ * moment, or cannot be looked at. An absent folder has not changed. True as well while that moment
+ * is still to come: the clock was set back, and what changed since looks older. Below root no
+ * symlink is followed. */
 bool changed_since(const char *root, const char *below, const struct timespec *when);
 
 #endif

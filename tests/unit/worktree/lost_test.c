@@ -73,6 +73,24 @@ static void without_its_refs_an_attempt_is_kept(void **state)
     assert_ok(wt_discard(&a, true, &err), &err);
 }
 
+/* What changed since a clock was set back is older than the harvest. */
+static void a_clock_that_was_set_back_tells_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = ERR_INIT;
+    AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT;
+    AUTO_WT_HARVEST struct wt_harvest h = WT_HARVEST_INIT;
+    make_attempt(f, &a, "1.1", true, f->engine);
+    work(f, &a, "new");
+    harvest(f, &a, true, &h);
+    in_repo(f, "git merge -q headgate/1/1 && touch -d '1 hour' '%s/harvested'", a.dir);
+    assert_false(wt_discard(&a, false, &err));
+    assert_has(err.text, "changed after");
+    err = (struct err)ERR_INIT;
+    in_repo(f, "touch '%s/harvested'", a.dir);
+    assert_ok(wt_discard(&a, false, &err), &err);
+}
+
 /* "dismissing a session deletes the original repository": wherever an attempt's folders lead by
  * then. */
 static void no_link_leads_a_discard_astray(void **state)
@@ -318,6 +336,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest each[] = {
         TEST(a_merge_and_a_discard_leave_the_repository),
         TEST(without_its_refs_an_attempt_is_kept),
+        TEST(a_clock_that_was_set_back_tells_nothing),
         TEST(no_link_leads_a_discard_astray),
         TEST(untracked_files_are_work),
         TEST(a_restart_keeps_uncommitted_work),
