@@ -120,12 +120,9 @@ static void add_clauses(struct buf *out, const char *text, size_t len)
     strv_split(&lines, clean.ptr, '\n', false);
     for (size_t i = 0; i < lines.n; i++) {
         const char *line = lines.v[i] + strspn(lines.v[i], " \t");
-        size_t n = strlen(line);
-        bool is_list = out->len > 0 && out->ptr[out->len - 1] == ':';
-        if (n > 1 && line[n - 1] == '.' && line[n - 2] != '.')
-            n--; /* our sentence goes on */
-        if (n > 0)
-            buf_addf(out, "%s%.*s", out->len == 0 ? "" : is_list ? " " : "; ", (int)n, line);
+        bool is_open = out->len > 0 && !strchr(":.", out->ptr[out->len - 1]);
+        if (*line)
+            buf_addf(out, "%s%s", out->len == 0 ? "" : is_open ? "; " : " ", line);
     }
 }
 
@@ -141,6 +138,8 @@ bool gitrun_failed(const struct proc_result *r, const char *const *args, struct 
         len--;
     AUTO_BUF struct buf clean = BUF_INIT;
     add_clauses(&clean, said, len < 700 ? len : 700);
+    if (clean.len > 0 && clean.ptr[clean.len - 1] == '.')
+        clean.ptr[--clean.len] = '\0'; /* our sentence goes on */
     if (clean.len == 0)
         return err_set(err, ERR_FAILED, "git %s ended with status %d", args[0], r->status);
     return err_set(err, ERR_FAILED, "git %s: %s", args[0], clean.ptr);

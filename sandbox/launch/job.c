@@ -223,6 +223,12 @@ bool job_outcome(struct job *job, const char *program, struct err *err)
         return true;
     switch ((enum exec_step)failure.step) {
     case EXEC_CWD:
+        if (failure.why == ENOENT)
+            return err_set(
+                err, ERR_SYS,
+                "the folder in which %s is to start is not there: it is the one where the "
+                "command was typed, so commit something in it, or type it in another",
+                program);
         return err_sys(err, failure.why, "cannot enter the working folder of %s", program);
     case EXEC_TERMINAL:
         return err_sys(err, failure.why, "cannot give %s its terminal", program);

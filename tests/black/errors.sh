@@ -51,6 +51,10 @@ check_equal 'nothing was created' '' "$(git for-each-ref refs/heads/headgate ref
 check_status 1 'a program that is not there' headgate run -- nosuchprogram
 check_has 'a program that is not there' 'nosuchprogram' "$OUT"
 check_equal 'failed' failed "$(outcome_of "$(last_run).1")"
+mkdir "$WORLD/repo/bare-folder"
+check_status 1 'a folder that no commit has' sh -c 'cd bare-folder && exec headgate run -- true'
+check_has 'a folder that no commit has: says what to do' 'the folder in which true is to start is not there.*commit something in it' "$OUT"
+rmdir "$WORLD/repo/bare-folder"
 check_status 1 'a failing command' headgate run -- sh -c 'exit 3'
 check_equal 'its status is kept' 3 "$(headgate show "$(last_run).1" --json | jq .attempts[0].exit_status)"
 

@@ -38,6 +38,10 @@ echo mine >>src/app.txt
 check_status 1 'a file with changes of mine' headgate merge "$run.1"
 check_has 'reads as one sentence' 'Cannot merge; commit, stash or move' "$OUT"
 git checkout -q src/app.txt
+touch .git/index.lock
+check_status 1 'while another git is at work' headgate merge "$run.1"
+check_has "git's sentences stay sentences" 'File exists[.;] Another git process .* e[.]g[.] an editor' "$OUT"
+rm .git/index.lock
 
 # Bytes that are not UTF-8 are shown as they are, wherever they come from.
 name=$(printf 'caf\351.c')
