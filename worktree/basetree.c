@@ -16,6 +16,7 @@
 #include "worktree/basetree_delta.h"
 #include "worktree/fault.h"
 #include "worktree/gitdir.h"
+#include "worktree/gitindex.h"
 #include "worktree/gitrun.h"
 #include "worktree/subs.h"
 
@@ -205,6 +206,15 @@ static bool learn_untracked(const struct basetree_want *want, const struct baset
     return fs_remove_tree(AT_FDCWD, gitdir, err);
 }
 
+/* What spares a worktree over the base work on its index. */
+static bool ready_index(const struct basetree_want *want, const struct basetree *b, bool is_delta,
+                        struct err *err)
+{
+    return want->kind != BASETREE_LAYER ||
+           ((is_delta || learn_untracked(want, b, err)) &&
+            gitindex_note_digest(b->index, want->repo->object_format, err));
+}
+
 /* From nothing, or from another one. */
 static bool make_in(const char *path, const char *suffix, const struct basetree_want *want,
                     struct err *err)
@@ -225,11 +235,11 @@ static bool make_in(const char *path, const char *suffix, const struct basetree_
     if (!basetree_delta_make(&is_made, path, suffix, want, &paths, err))
         return false;
     if (is_made)
-        return make_face(want, &b, &paths, err);
+        return make_face(want, &b, &paths, err) && ready_index(want, &b, true, err);
     return fs_mkdirs(b.path, 0700, err) && make_folder(want, b.tree, err) && wt_fault(err) &&
            checkout_files(&c, &paths, err) && wt_fault(err) &&
            subs_check_out(want, b.path, b.tree, err) && make_face(want, &b, &paths, err) &&
-           (want->kind != BASETREE_LAYER || learn_untracked(want, &b, err));
+           ready_index(want, &b, false, err);
 }
 
 /* The lock is held: whatever has the temporary name is a leftover. */

@@ -36,6 +36,11 @@ bool gitindex_stamp_new(const char *index_file, const char *tree, const char *ob
 bool gitindex_restat(const char *index_file, const char *tree, const char *object_format,
                      struct err *err) WARN_UNUSED;
 
+/* Note beside the index file where its entries end and the state of a digest there, for
+ * gitindex_give, which then need not go through them again. Nothing for sha256. */
+bool gitindex_note_digest(const char *index_file, const char *object_format,
+                          struct err *err) WARN_UNUSED;
+
 struct gitindex_gift {
     const char *tree;  /* where the worktree appears */
     const char *token; /* what core.fsmonitor is asked with: no file has changed as of it */

@@ -6,12 +6,16 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <sha1.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "runner/base/fs.h"
+#include "runner/base/mem.h"
 #include "worktree/gitindex_parts.h"
 
-enum { NAME_BYTES = 4, HEAD_BYTES = 8, FSMN_VERSION = 2 };
+enum { NAME_BYTES = 4, HEAD_BYTES = 8, FSMN_VERSION = 2, NOTE_BYTES = 200 };
 
 static void add_word(struct buf *out, size_t value)
 {
@@ -89,19 +93,88 @@ static bool add_extensions(struct buf *out, const struct buf *index, size_t at, 
     return at == end || err_set(err, ERR_INTERNAL, "git wrote an index that is cut short");
 }
 
+/* ---- the digest, begun once for all that are given the same entries ---- */
+
+struct note {
+    size_t entries_end;
+    SHA1_CTX begun; /* of all whole blocks before that */
+};
+
+static char *note_path(const char *index_file)
+{
+    return xasprintf("%s.digest", index_file);
+}
+
+static size_t whole_blocks(size_t len)
+{
+    return len / SHA1_BLOCK_LENGTH * SHA1_BLOCK_LENGTH;
+}
+
+bool gitindex_note_digest(const char *index_file, const char *object_format, struct err *err)
+{
+    AUTO_BUF struct buf index = BUF_INIT, text = BUF_INIT;
+    AUTO_FREE char *path = note_path(index_file);
+    size_t digest_len, at;
+    SHA1_CTX ctx;
+    if (!gitindex_load(&index, &digest_len, index_file, object_format, err) ||
+        !gitindex_entries_end(&at, &index, digest_len, err))
+        return false;
+    if (digest_len != SHA1_DIGEST_LENGTH)
+        return true;
+    SHA1Init(&ctx);
+    SHA1Update(&ctx, (const uint8_t *)index.ptr, whole_blocks(at));
+    buf_addf(&text, "%zu", at);
+    for (size_t i = 0; i < ARRAY_LEN(ctx.state); i++)
+        buf_addf(&text, " %" PRIu32, ctx.state[i]);
+    return fs_write_plain(AT_FDCWD, path, text.ptr, text.len, 0600, err);
+}
+
+/* False: there is none, as of a base that an older Headgate made. */
+static bool read_note(struct note *ret, const char *index_file)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_FREE char *path = note_path(index_file);
+    struct err absent = ERR_INIT;
+    uint32_t *s = ret->begun.state;
+    SHA1Init(&ret->begun);
+    if (!fs_read_file(&text, AT_FDCWD, path, NOTE_BYTES, &absent) ||
+        sscanf(text.ptr, "%zu %" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32,
+               &ret->entries_end, &s[0], &s[1], &s[2], &s[3], &s[4]) != 6)
+        return false;
+    ret->begun.count = (uint64_t)whole_blocks(ret->entries_end) * 8;
+    return true;
+}
+
+static void put_digest(struct buf *index, size_t digest_len, struct note *note)
+{
+    if (!note) {
+        gitindex_put_digest(index, digest_len);
+        return;
+    }
+    size_t begun = whole_blocks(note->entries_end), end = index->len - digest_len;
+    SHA1Update(&note->begun, (const uint8_t *)index->ptr + begun, end - begun);
+    SHA1Final((uint8_t *)index->ptr + end, &note->begun);
+}
+
 bool gitindex_give(const char *to, const char *from, const struct gitindex_gift *gift,
                    struct err *err)
 {
     AUTO_BUF struct buf index = BUF_INIT, out = BUF_INIT;
     size_t digest_len, at;
-    if (!gitindex_load(&index, &digest_len, from, gift->object_format, err) ||
-        !gitindex_entries_end(&at, &index, digest_len, err))
+    struct note note;
+    if (!gitindex_load(&index, &digest_len, from, gift->object_format, err))
+        return false;
+    bool is_noted = digest_len == SHA1_DIGEST_LENGTH && read_note(&note, from) &&
+                    note.entries_end <= index.len - digest_len;
+    if (is_noted)
+        at = note.entries_end;
+    else if (!gitindex_entries_end(&at, &index, digest_len, err))
         return false;
     buf_add(&out, index.ptr, at);
     if (!add_extensions(&out, &index, at, index.len - digest_len, gift->tree, err))
         return false;
     add_known(&out, gift->token);
     buf_add(&out, index.ptr + index.len - digest_len, digest_len); /* its room */
-    gitindex_put_digest(&out, digest_len);
+    put_digest(&out, digest_len, is_noted ? &note : NULL);
     return fs_write_plain(AT_FDCWD, to, out.ptr, out.len, 0644, err);
 }

@@ -27,6 +27,7 @@ cp "$TESTS/black/changes.py" "$WORLD"
 cat >"$WORLD/inside.sh" <<'IN'
 set -eu
 cp -p "$(git rev-parse --git-dir)/index" /tmp/given-index
+git fsck --no-dangling >/tmp/fsck 2>&1 || { cat /tmp/fsck; exit 1; } # the digest of the index too
 here=$(dirname "$0")
 believed() { git ls-files -f | grep -c '^h'; }
 all=$(git ls-files | wc -l)
