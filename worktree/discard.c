@@ -122,8 +122,9 @@ static bool find_lone(char **ret_name, const struct wt_attempt *a, struct err *e
     return true;
 }
 
-/* With those of its submodules. */
-static bool count_lost(int64_t *ret, const struct wt_attempt *a, struct err *err)
+/* With those of its submodules, which are appended by their paths. */
+static bool count_lost(int64_t *ret, struct buf *in_subs, const struct wt_attempt *a,
+                       struct err *err)
 {
     if (!count_lost_here(ret, a, err))
         return false;
@@ -133,6 +134,8 @@ static bool count_lost(int64_t *ret, const struct wt_attempt *a, struct err *err
         subs_view(&s, a, i);
         if (fs_is_dir(s.repo) && !count_lost_here(&lost, &s, err))
             return false;
+        if (lost > 0)
+            buf_addf(in_subs, "%s%s", in_subs->len ? ", " : "", a->subs.v[i].path);
         *ret += lost;
     }
     return true;
@@ -142,7 +145,8 @@ bool wt_is_merged(bool *ret, const struct wt_attempt *a, struct err *err)
 {
     int64_t lost = 0;
     AUTO_FREE char *lone = NULL;
-    if (!count_lost(&lost, a, err) || !find_lone(&lone, a, err))
+    AUTO_BUF struct buf in_subs = BUF_INIT;
+    if (!count_lost(&lost, &in_subs, a, err) || !find_lone(&lone, a, err))
         return false;
     *ret = lost == 0 && !lone;
     return true;
@@ -167,18 +171,22 @@ static bool refuse_unmerged(const struct wt_attempt *a, struct err *err)
 {
     int64_t lost = 0;
     AUTO_FREE char *lone = NULL;
-    if (!count_lost(&lost, a, err) || !find_lone(&lone, a, err))
+    AUTO_BUF struct buf in_subs = BUF_INIT;
+    if (!count_lost(&lost, &in_subs, a, err) || !find_lone(&lone, a, err))
         return false;
     if (lost == 0 && lone)
         return err_set(err, ERR_REFUSED,
                        "attempt %s has an object in no other place, %s; give it a name of yours "
                        "(git tag NAME %s), or discard it with --force",
                        a->id, lone, lone);
+    AUTO_FREE char *shown = text_clean(in_subs.ptr);
     return lost == 0 ||
            err_set(err, ERR_REFUSED,
-                   "attempt %s has %" PRId64 " commit%s in no other branch; merge %s, or discard "
+                   "attempt %s has %" PRId64
+                   " commit%s in no other branch%s%s%s; merge %s, or discard "
                    "it with --force",
-                   a->id, lost, lost == 1 ? "" : "s", lost == 1 ? "it" : "them");
+                   a->id, lost, lost == 1 ? "" : "s", in_subs.len ? " (submodule " : "", shown,
+                   in_subs.len ? ")" : "", lost == 1 ? "it" : "them");
 }
 
 /* git would be left with a checkout of nothing. */

@@ -111,6 +111,7 @@ static void work_comes_home_and_is_merged(void **state)
     assert_has(m.note, "submodules moved (vendor/lib)");
     /* The snapshot in the submodule is recorded nowhere. */
     assert_false(wt_discard(&a, false, &err));
+    assert_has(err.text, "in no other branch (submodule vendor/lib);");
     assert_ok(wt_discard(&a, true, &err), &err);
     in_repo(f, "git -C vendor/lib gc -q --prune=now && git -C vendor/lib/deep gc -q --prune=now");
     assert_text(sh(f, f->repo,
