@@ -14,7 +14,7 @@ static struct gitrun git_of(const struct graft *g)
 static bool take_oid(char ret[65], const char *text, struct err *err)
 {
     if (!gitrun_is_oid(text))
-        return err_set(err, ERR_INTERNAL, "git answered with something else than an object's name");
+        return err_set(err, ERR_FAILED, "git answered with something else than an object's name");
     memcpy(ret, text, strlen(text) + 1);
     return true;
 }

@@ -16,6 +16,8 @@
 #include "worktree/refs.h"
 #include "worktree/start.h"
 
+enum { TRIES = 5 };
+
 struct wip {
     const struct wt_repo *repo;
     char *quarantine;
@@ -248,31 +250,46 @@ static char *make_note(const struct wip *w, const char *first)
     return out.len ? buf_steal(&out) : NULL;
 }
 
-bool wt_start_wip(struct wt_start *ret, const struct wt_repo *repo, struct err *err)
+static bool start_once(struct wt_start *ret, struct wip *w, struct err *err)
 {
-    AUTO_WIP struct wip w = {
-        .repo = repo, .env = STRV_INIT, .nested = STRV_INIT, .dirty = STRV_INIT};
+    const struct wt_repo *repo = w->repo;
     AUTO_WT_START struct wt_start s = WT_START_INIT;
     char head_tree[65];
     if (!repo->toplevel)
         return err_set(err, ERR_USAGE,
                        "a bare repository has no uncommitted work; leave --wip out");
-    if (!ask_oid(w.head, &w, "HEAD^{commit}", err) || !ask_oid(head_tree, &w, "HEAD^{tree}", err) ||
-        !make_quarantine(&w, err) || !copy_index(&w, err) || !write_tree(&w, err))
+    if (!ask_oid(w->head, w, "HEAD^{commit}", err) || !ask_oid(head_tree, w, "HEAD^{tree}", err) ||
+        !make_quarantine(w, err) || !copy_index(w, err) || !write_tree(w, err))
         return err_prefix(err, "cannot record the uncommitted work");
-    if (strcmp(w.tree, head_tree) == 0) {
+    if (strcmp(w->tree, head_tree) == 0) {
         if (!wt_resolve(&s.commit, repo, NULL, err))
             return false;
         AUTO_FREE char *first =
             xasprintf("there is no uncommitted work: started from %s", s.commit.ref);
-        s.note = make_note(&w, first);
+        s.note = make_note(w, first);
     } else {
-        if (!commit(&s.commit, &w, name_of_head(repo), err) || !hold(&s, &w, err))
+        if (!commit(&s.commit, w, name_of_head(repo), err) || !hold(&s, w, err))
             return err_prefix(err, "cannot record the uncommitted work");
         s.is_wip = true;
-        s.note = make_note(&w, NULL);
+        s.note = make_note(w, NULL);
     }
     *ret = s;
     s = (struct wt_start)WT_START_INIT;
     return true;
+}
+
+/* Once more where a prune of the person's took what was in quarantine. */
+bool wt_start_wip(struct wt_start *ret, const struct wt_repo *repo, struct err *err)
+{
+    for (int i = 1;; i++) {
+        AUTO_WIP struct wip w = {
+            .repo = repo, .env = STRV_INIT, .nested = STRV_INIT, .dirty = STRV_INIT};
+        struct err why = ERR_INIT;
+        if (start_once(ret, &w, &why))
+            return true;
+        if (i == TRIES || !w.quarantine || quarantine_is_whole(w.quarantine)) {
+            *err = why;
+            return false;
+        }
+    }
 }
