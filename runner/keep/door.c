@@ -181,6 +181,14 @@ static bool read_request(struct call_request *ret, const char *line, size_t len,
     return true;
 }
 
+/* As the kernel says: who connected. */
+static pid_t pid_of(const struct conn *conn)
+{
+    struct ucred peer = {0};
+    socklen_t len = sizeof peer;
+    return getsockopt(conn_fd(conn), SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.pid : 0;
+}
+
 /* What a hook says that asks nothing (PROTOCOL.md): that it is there, that its agent rests. */
 static bool door_is_told(struct door_call *c, const char *line, size_t len)
 {
@@ -192,7 +200,7 @@ static bool door_is_told(struct door_call *c, const char *line, size_t len)
     const char *rest = jx_str(message, "rest", NULL);
     if (jx_bool(message, "hello", false)) {
         if (d->greeted)
-            d->greeted(d->greeted_arg);
+            d->greeted(d->greeted_arg, pid_of(c->conn));
         door_answer(c, true, "hello", "");
         return true;
     }

@@ -43,8 +43,8 @@ struct door {
     /* Told when a hook went away while its call waited; NULL: nobody. */
     void (*lost)(void *arg);
     void *lost_arg;
-    /* Told when a hook shakes hands; NULL: nobody. */
-    void (*greeted)(void *arg);
+    /* Told when a hook shakes hands, and which process says so (0: not known); NULL: nobody. */
+    void (*greeted)(void *arg, pid_t pid);
     void *greeted_arg;
     /* Told when the agent says that it waits for its person, and why (its words, "": none); NULL:
      * nobody. News alone: no answer rests on it. */

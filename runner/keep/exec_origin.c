@@ -110,15 +110,39 @@ static bool stat_program(struct stat *ret, pid_t pid)
     return stat(path, ret) == 0;
 }
 
+/* What the launcher has not become anything else yet. */
+static bool is_launcher(const struct exec_family *f, const struct stat *st)
+{
+    return st->st_dev == f->launcher_dev && st->st_ino == f->launcher_ino;
+}
+
 void exec_family_start(struct exec_family *f, pid_t init_pid, pid_t tid)
 {
+    struct process p = {0};
     struct stat st = {0};
+    bool is_told = stat_program(&st, tid);
+    if (f->launcher_ino &&
+        (!is_told || !is_launcher(f, &st) || !process_of(&p, tid) || p.parent != init_pid))
+        return;
     f->init_pid = init_pid;
     f->agent_pid = tid; /* just forked: its only thread */
-    if (stat_program(&st, tid)) {
+    if (is_told) {
         f->launcher_dev = st.st_dev;
         f->launcher_ino = st.st_ino;
     }
+}
+
+bool exec_family_holds(const struct exec_family *f, pid_t pid)
+{
+    struct process p = {0};
+    for (int depth = 0; depth < ORIGIN_DEPTH_MAX && pid > 0 && pid != f->init_pid; depth++) {
+        if (pid == f->agent_pid)
+            return true;
+        if (!process_of(&p, pid))
+            return false;
+        pid = p.parent;
+    }
+    return false;
 }
 
 static bool is_own_program(const struct exec_family *f, const struct stat *st)
@@ -150,7 +174,7 @@ void exec_family_own(struct exec_family *f, dev_t dev, ino_t ino)
 static bool is_start(const struct exec_family *f, pid_t group)
 {
     struct stat st;
-    return stat_program(&st, group) && st.st_dev == f->launcher_dev && st.st_ino == f->launcher_ino;
+    return stat_program(&st, group) && is_launcher(f, &st);
 }
 
 void exec_origin_of(struct exec_origin *ret, const struct exec_family *f, pid_t tid)

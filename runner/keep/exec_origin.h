@@ -45,10 +45,13 @@ struct exec_origin {
     int64_t call; /* that stands behind what it runs below; 0: none known */
 };
 
-/* The first caller of all is the agent's start. */
+/* The first caller of all is pid 1's own child, and so is the agent's start, also after a set-up
+ * command, which may have left something running: others are passed over. */
 void exec_family_start(struct exec_family *f, pid_t init_pid, pid_t tid);
 void exec_family_release(struct exec_family *f);
 void exec_origin_of(struct exec_origin *ret, const struct exec_family *f, pid_t tid);
+/* The process is the agent, or one below it. */
+bool exec_family_holds(const struct exec_family *f, pid_t pid);
 /* Append the programs from the caller's up to the agent's. */
 void exec_origin_parents(struct strv *out, const struct exec_family *f, pid_t tid);
 /* This program is the agent as well. Those beyond the bound are not. */

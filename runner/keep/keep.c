@@ -300,10 +300,20 @@ static void keep_on_hook_gone(void *arg)
         keep_on_hook_lost(k, 0, "went away");
 }
 
-static void keep_on_greeted(void *arg)
+/* Who says so is the agent's hook, and nothing that a set-up command does, or left running. */
+static void keep_on_greeted(void *arg, pid_t pid)
 {
     struct keep *k = arg;
-    hold_greeted(&k->hold);
+    bool is_agents = !k->exec.family.is_setup;
+    if (k->config.exec != EXEC_OFF && k->exec.is_polling) /* else nobody knows who the agent is */
+        is_agents = is_agents && exec_family_holds(&k->exec.family, pid);
+    if (is_agents)
+        hold_greeted(&k->hold);
+    else if (hold_is_on(&k->hold) && !k->has_told_stranger) {
+        k->has_told_stranger = true;
+        records_note(&k->records, "something that is not the agent's hook shook hands with the "
+                                  "gate; that counts for nothing");
+    }
 }
 
 static void keep_on_rested(void *arg, const char *why)
@@ -347,6 +357,7 @@ static bool keep_listen(struct keep *k, struct err *err)
         k->door.answered = keep_on_answered;
         k->door.answered_arg = k;
     }
+    k->exec.family.is_setup = k->config.has_setup; /* also where no exec is watched */
     k->door.greeted = keep_on_greeted;
     k->door.greeted_arg = k;
     k->door.rested = keep_on_rested;

@@ -84,6 +84,7 @@ struct keep {
     struct hold hold;
     struct keep_later later[HOLD_SOCKETS]; /* to be held once the set-up is over */
     size_t n_later;
+    bool has_told_stranger; /* of a greeting that was none of the agent's */
     struct mounts mounts;
     struct moves moves;
     struct keep_source sources[2];
