@@ -105,6 +105,9 @@ static bool take_args(json_t **ret, const json_t *message, struct err *err)
     json_t *args = json_object_get(message, "args");
     if (args && !json_is_object(args))
         return err_set(err, ERR_FORMAT, "the call's 'args' is not an object");
+    if (jx_depth(args) > LIMIT_CALL_DEPTH)
+        return err_set(err, ERR_LIMIT, "the call's 'args' is nested deeper than %d levels",
+                       LIMIT_CALL_DEPTH);
     *ret = args ? json_incref(args) : json_object();
     return true;
 }

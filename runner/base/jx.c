@@ -202,6 +202,25 @@ json_t *jx_bytes(const char *s, size_t len)
     return must(json_stringn(out.ptr, out.len));
 }
 
+unsigned jx_depth(const json_t *value)
+{
+    unsigned deepest = 0, depth;
+    const char *key;
+    json_t *member;
+    size_t i;
+    json_object_foreach((json_t *)(uintptr_t)value, key, member)
+    {
+        depth = jx_depth(member);
+        deepest = depth > deepest ? depth : deepest;
+    }
+    json_array_foreach(value, i, member)
+    {
+        depth = jx_depth(member);
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return json_is_object(value) || json_is_array(value) ? deepest + 1 : 0;
+}
+
 void jx_set(json_t *obj, const char *key, json_t *value)
 {
     if (json_object_set_new(obj, key, value) != 0)

@@ -17,6 +17,8 @@ void auto_json_(json_t **j);
 /* Parse one value; trailing white space only, duplicate keys rejected, depth bounded by
  * LIMIT_JSON_DEPTH, strings may hold U+0000 (JSON_ALLOW_NUL). */
 bool jx_parse(json_t **ret, const char *text, size_t len, struct err *err) WARN_UNUSED;
+/* Levels of arrays and objects; 0 for anything else. */
+unsigned jx_depth(const json_t *value);
 /* Borrowed string, or fallback (also when it holds a NUL). */
 const char *jx_str(const json_t *obj, const char *key, const char *fallback);
 int64_t jx_int(const json_t *obj, const char *key, int64_t fallback);

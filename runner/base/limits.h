@@ -19,6 +19,7 @@ enum {
     LIMIT_LOG_BYTES = 64 * 1024 * 1024,   /* kept output of one attempt (default) */
     LIMIT_CONFIG_BYTES = 1024 * 1024,
     LIMIT_JSON_DEPTH = 64,
+    LIMIT_CALL_DEPTH = 32, /* of a call's arguments: messages and rows that hold them are deeper */
     LIMIT_PATH_BYTES = 4096,
     LIMIT_CAPTURE_BYTES = 64 * 1024 * 1024, /* captured output of a helper program */
     LIMIT_SERVICE_CONNECTIONS = 256,        /* open mapped-port connections of one attempt */
