@@ -462,6 +462,12 @@ bool wt_merge(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_
             wt_merge_release(&result);
             continue;
         }
+        if (ok && is_disturbed) { /* conflicts that may be none */
+            wt_merge_release(&result);
+            return err_set(err, ERR_FAILED,
+                           "a prune of the repository (git gc --prune=now) took what the merge was "
+                           "making, nothing was changed; merge again when it is over");
+        }
         if (ok)
             *ret = result;
         else
