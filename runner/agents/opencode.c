@@ -103,7 +103,12 @@ static void add_arguments(struct box_spec *spec, const struct agent_start *start
         strv_push(&spec->argv, "--continue");
     if (!start->prompt[0])
         return;
-    strv_push(&spec->argv, start->interactive ? "--prompt" : "--");
+    /* One word: it looks for options that open its server among all of them. */
+    if (start->interactive) {
+        strv_pushf(&spec->argv, "--prompt=%s", start->prompt);
+        return;
+    }
+    strv_push(&spec->argv, "--");
     strv_push(&spec->argv, start->prompt);
 }
 
@@ -134,6 +139,10 @@ static void add_environment(struct box_spec *spec, const struct agent_start *sta
         strv_env_set(&spec->env, "GOOGLE_GENERATIVE_AI_API_KEY", google);
     for (size_t i = 0; i < ARRAY_LEN(off); i++)
         strv_env_set(&spec->env, off[i], "1");
+    /* Its files in the home, which calls can write, name servers whose settings it takes, and
+     * providers as code. These stand in their place; the list of models is then its own. */
+    strv_env_set(&spec->env, "OPENCODE_AUTH_CONTENT", "{}");
+    strv_env_set(&spec->env, "OPENCODE_MODELS_PATH", "/etc/opencode/models.json");
     if (start->interactive)
         strv_env_set(&spec->env, "HEADGATE_INTERACTIVE", "1");
 }
@@ -184,8 +193,8 @@ const struct agent agent_opencode = {
              "there are none. A "
              "project's own .opencode and opencode.json are covered. Subagents are told by id, "
              "type and depth.",
-    .gaps =
-        "A program in the box that runs under the same account can speak to OpenCode's own server.",
+    .gaps = "It takes settings of the console account that its database in the home names, which a "
+            "program in the box can write: such a plugin is code in its process at its next start.",
     .output = "opencode",
     .hears = "lines",
     .needs_env = credentials,

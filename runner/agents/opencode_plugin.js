@@ -8,6 +8,10 @@ import net from "node:net"
 import readline from "node:readline"
 
 const gate = process.env.HEADGATE_GATE
+const ours = "file:///etc/opencode/headgate.js"
+// Where a person's words come in. Not for what it starts, which has other things open there.
+const speech = process.env.HEADGATE_SAID
+delete process.env.HEADGATE_SAID
 
 const ask = (request) =>
   new Promise((resolve, reject) => {
@@ -82,9 +86,9 @@ export const Headgate = async ({ client, directory }) => {
     })
     stream.on("error", () => undefined)
   }
-  if (process.env.HEADGATE_SAID) listen(Number(process.env.HEADGATE_SAID))
+  if (speech) listen(Number(speech))
   const heard = async ({ type, properties }) => {
-    if (!process.env.HEADGATE_SAID) return
+    if (!speech) return
     await begin(properties.sessionID ?? properties.info?.sessionID ?? properties.part?.sessionID)
     const part = type === "message.part.updated" ? properties.part : undefined
     const message = part?.type === "text" && said.find((one) => !one.message && one.text === part.text)
@@ -97,31 +101,61 @@ export const Headgate = async ({ client, directory }) => {
     }
   }
 
+  const decide = async ({ sessionID, callID }, tool, args) => {
+    const answer = await ask({
+      v: 1,
+      source: "hook",
+      agent: "opencode",
+      tool,
+      args,
+      cwd: directory,
+      call_id: callID,
+      session: sessionID,
+      subagent: await subagent(sessionID),
+    })
+    if (allows(answer)) return
+    throw new Error(answer.reason || `denied by the gate without words (call ${answer.call ?? "unknown"})`)
+  }
+
+  // Calls of the model's that may run: each asks for the shell's environment once. Of any other the command is in its message.
+  const begun = new Set()
+  const typed = async (sessionID, callID) => {
+    const { data } = await client.session.messages({ path: { id: sessionID } })
+    return data?.flatMap((message) => message.parts).find((part) => part.callID === callID)?.state.input
+  }
+
+  // In its own terminal: that it waits for its person. News; no answer rests on it.
+  const rests = async ({ type, properties }) => {
+    if (!process.env.HEADGATE_INTERACTIVE || !["session.idle", "question.asked"].includes(type)) return
+    if (type === "session.idle" && (await session(properties.sessionID)).parentID) return
+    await ask({ v: 1, rest: type === "session.idle" ? "" : "it has a question" })
+  }
+
   return {
     event: async ({ event }) => {
+      await rests(event).catch(() => undefined)
       await told(event).catch(() => undefined)
       await heard(event).catch(() => undefined)
     },
     config: async (config) => {
+      // All settings are of the file that names this plugin. Others come from what a call wrote, and could name code.
+      const named = [config.plugin, config.provider, config.mcp].map((part) => JSON.stringify(part ?? {})).join()
+      if (config.plugin?.join() !== ours || /"(npm|command|url)":/.test(named)) throw new Error("settings that are not Headgate's")
       const answer = await ask({ v: 1, hello: true })
       if (!allows(answer)) return
       config.permission = { "*": "allow", question: process.env.HEADGATE_INTERACTIVE ? "allow" : "deny" }
     },
     "tool.execute.before": async (call, output) => {
       if (!call.tool || !output.args) throw new Error("denied: this version of OpenCode tells its calls in another way")
-      const answer = await ask({
-        v: 1,
-        source: "hook",
-        agent: "opencode",
-        tool: call.tool,
-        args: output.args,
-        cwd: directory,
-        call_id: call.callID,
-        session: call.sessionID,
-        subagent: await subagent(call.sessionID),
-      })
-      if (allows(answer)) return
-      throw new Error(answer.reason || `denied by the gate without words (call ${answer.call ?? "unknown"})`)
+      await decide(call, call.tool, output.args)
+      begun.add(call.callID)
+    },
+    // Commands of its own server's, which are no tool calls: `!command` of a person who types, and terminals.
+    "shell.env": async ({ sessionID, callID }) => {
+      if (begun.delete(callID)) return
+      const args = callID && (await typed(sessionID, callID))
+      if (!args) throw new Error("denied: a terminal of OpenCode's own does not tell what it runs")
+      await decide({ sessionID, callID }, "bash", args)
     },
   }
 }
