@@ -12,9 +12,9 @@ has() {
         command -v "$program" >/dev/null || { missing="$missing $program"; return 1; }
     done
 }
-# builds WHAT WANT SCRIPT: the last line of what the script prints in a box.
+# builds WHAT WANT SCRIPT: the last line of what the script prints in a box, in one stream: two come in no order.
 builds() {
-    headgate box -- bash -euc "$3" >"$WORLD/out" 2>&1 </dev/null || { fail "$1: status $?"; tail -n 30 "$WORLD/out" >&2; return 0; }
+    headgate box -- bash -euc "exec 2>&1; $3" >"$WORLD/out" 2>&1 </dev/null || { fail "$1: status $?"; tail -n 30 "$WORLD/out" >&2; return 0; }
     check_equal "$1" "$2" "$(tail -n 1 "$WORLD/out")"
 }
 folder() { mkdir "$WORLD/w/$1" && chmod 777 "$WORLD/w/$1" && cd "$WORLD/w/$1"; }

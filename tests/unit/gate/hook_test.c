@@ -295,7 +295,7 @@ static void passes_harmless_events(void **state)
 {
     (void)state;
     struct hook h;
-    start_for(&h, "claude", "{\"hook_event_name\":\"Stop\"}");
+    start_for(&h, "claude", "{\"hook_event_name\":\"SubagentStop\"}");
     hook_finish(&h);
     assert_int_equal(h.status, 0);
     assert_string_equal(h.out_text.ptr, "");
@@ -318,6 +318,27 @@ static void shakes_hands(void **state)
     assert_int_equal(h.status, 0);
     assert_string_equal(h.out_text.ptr, "");
     hook_release(&h);
+}
+
+/* That the agent waits is news: nothing follows from it, whatever becomes of it. */
+static void tells_that_it_rests(void **state)
+{
+    (void)state;
+    static const char yes[] = "{\"v\":1,\"decision\":\"allow\",\"reason\":\"\"}\n";
+    for (int is_answered = 0; is_answered < 2; is_answered++) {
+        AUTO_BUF struct buf request = BUF_INIT;
+        struct hook h;
+        start_for(&h, "claude", "{\"hook_event_name\":\"Stop\"}");
+        int fd = take_request(&request);
+        assert_string_equal(request.ptr, "{\"v\":1,\"rest\":\"\"}\n");
+        if (is_answered)
+            assert_int_equal(write(fd, yes, sizeof(yes) - 1), sizeof(yes) - 1);
+        close(fd);
+        hook_finish(&h);
+        assert_string_equal(h.out_text.ptr, "");
+        assert_int_equal(h.status, is_answered ? 0 : 2);
+        hook_release(&h);
+    }
 }
 
 static void denies_on_every_signal(void **state)
@@ -461,6 +482,7 @@ int main(void)
         HOOK_TEST(denies_on_a_bad_call),
         HOOK_TEST(passes_harmless_events),
         HOOK_TEST(shakes_hands),
+        HOOK_TEST(tells_that_it_rests),
         HOOK_TEST(denies_on_every_signal),
         HOOK_TEST(denies_when_started_oddly),
         HOOK_TEST(denies_without_memory),
