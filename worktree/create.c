@@ -127,6 +127,16 @@ static bool plan(struct creation *c, struct err *err)
     return choose_engine(c, err);
 }
 
+static bool make_home(const struct creation *c, struct err *err)
+{
+    AUTO_FREE char *home = fs_join(c->a.dir, "home");
+    AUTO_FREE char *config = fs_join(home, ".gitconfig");
+    AUTO_BUF struct buf text = BUF_INIT;
+    gitdir_home_config(&text, &c->cfg);
+    return fs_mkdirs(home, 0700, err) &&
+           (text.len == 0 || fs_write_plain(AT_FDCWD, config, text.ptr, text.len, 0644, err));
+}
+
 static bool make_files(struct creation *c, struct err *err)
 {
     AUTO_FREE char *pointer = xasprintf("gitdir: %s\n", c->a.gitdir);
@@ -138,9 +148,8 @@ static bool make_files(struct creation *c, struct err *err)
         .attempt = &c->a,
         .base = BASETREE_INIT,
     };
-    AUTO_FREE char *home = fs_join(c->a.dir, "home");
     return fs_write_plain(AT_FDCWD, c->a.gitfile, pointer, strlen(pointer), 0644, err) &&
-           fs_mkdirs(c->a.tree, 0755, err) && fs_mkdirs(home, 0700, err) && wt_fault(err) &&
+           fs_mkdirs(c->a.tree, 0755, err) && make_home(c, err) && wt_fault(err) &&
            c->engine->make(&c->job, err) && wt_fault(err);
 }
 

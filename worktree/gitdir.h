@@ -33,6 +33,8 @@ bool gitdir_make(const char *gitdir, const struct gitdir_seed *seed, struct err 
 bool gitdir_object_dirs(struct strv *ret, const char *common_dir, struct err *err) WARN_UNUSED;
 /* The configuration file's text. */
 void gitdir_config(struct buf *out, const struct gitdir_seed *seed, const char *gitdir);
+/* The same of the private home: who commits in repositories that a test or an agent makes. */
+void gitdir_home_config(struct buf *out, const struct gitcfg *cfg);
 /* core.hooksPath as a path below the worktree's top ("" for none): hooks that live in the tree.
  * allocated */
 char *gitdir_hooks_in_tree(const struct wt_repo *repo, const struct gitcfg *cfg);

@@ -166,6 +166,18 @@ static void add_passed(struct buf *out, const struct gitcfg *cfg)
     }
 }
 
+void gitdir_home_config(struct buf *out, const struct gitcfg *cfg)
+{
+    static const char *const keys[] = {"user.name",         "user.email",     "author.name",
+                                       "author.email",      "committer.name", "committer.email",
+                                       "init.defaultbranch"};
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const char *value = gitcfg_get(cfg, keys[i]);
+        if (value)
+            add_fixed(out, keys[i], value);
+    }
+}
+
 char *gitdir_hooks_in_tree(const struct wt_repo *repo, const struct gitcfg *cfg)
 {
     const char *path = gitcfg_get(cfg, "core.hookspath");

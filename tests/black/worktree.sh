@@ -28,6 +28,8 @@ git tag inside-tag
 git switch -q --detach HEAD && echo d >d && git add d && git commit -q -m Detached
 git gc -q --prune=now
 git fsck --no-dangling
+git init -q /tmp/own && git -C /tmp/own commit -q --allow-empty -m Own
+test "$(git -C /tmp/own log -1 --format='%an %ae' main)" = 'Test Person person@example.com'
 git config user.email evil@example.com
 git config core.fsmonitor 'touch /tmp/evil'
 echo more >more
