@@ -81,14 +81,12 @@ void keep_pulse_wake(struct keep *k)
         keep_pulse_changed(k);
 }
 
-/* News of the box's own making: so much of it that nobody is told each is passed over. */
+/* News of the box's own making: once until somebody types or it asks for a call. */
 void keep_pulse_rest(struct keep *k, const char *why)
 {
-    int64_t now_ms = clock_mono_ms();
-    if (k->state != KEEP_RUNNING || !k->config.is_interactive ||
-        (k->rested_ms && now_ms - k->rested_ms < PULSE_EVERY_MS))
+    if (k->state != KEEP_RUNNING || !k->config.is_interactive)
         return;
-    k->rested_ms = now_ms;
+    k->rested_ms = clock_mono_ms();
     if (pulse_rests(&k->pulse, why))
         keep_pulse_changed(k);
 }

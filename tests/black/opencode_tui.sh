@@ -61,6 +61,8 @@ while read -r line; do
 done <"$WORLD/attempts"
 
 # A person's own command, without the model.
+waits() { [ "$(headgate show "$run.1" --json | jq -r '.attempts[0].pulse.state')" = waiting ]; }
+check 'it waits' until_true 180 waits
 terminal send-keys -t main -l '!'
 enter 'echo TYPED-$((40 + 2))'
 approve_next 'a command that a person types asks too' 'echo TYPED-$((40 + 2))'
