@@ -130,11 +130,13 @@ static bool plan(struct creation *c, struct err *err)
 static bool make_home(const struct creation *c, struct err *err)
 {
     AUTO_FREE char *home = fs_join(c->a.dir, "home");
-    AUTO_FREE char *config = fs_join(home, ".gitconfig");
+    AUTO_FREE char *folder = fs_join(home, ".config/git");
+    AUTO_FREE char *config = fs_join(folder, "config");
     AUTO_BUF struct buf text = BUF_INIT;
     gitdir_home_config(&text, &c->cfg);
     return fs_mkdirs(home, 0700, err) &&
-           (text.len == 0 || fs_write_plain(AT_FDCWD, config, text.ptr, text.len, 0644, err));
+           (text.len == 0 || (fs_mkdirs(folder, 0700, err) &&
+                              fs_write_plain(AT_FDCWD, config, text.ptr, text.len, 0644, err)));
 }
 
 static bool make_files(struct creation *c, struct err *err)

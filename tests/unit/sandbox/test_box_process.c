@@ -107,7 +107,7 @@ static void a_program_that_cannot_run(void **state)
     spec.cwd = xstrdup("/nowhere");
     boxtest_expect_failure(&err, &spec);
     assert_int_equal(err.code, ERR_SYS);
-    assert_non_null(strstr(err.text, "working folder"));
+    assert_non_null(strstr(err.text, "the folder in which"));
 }
 
 static void a_launcher_that_is_missing(void **state)
