@@ -41,12 +41,31 @@ static int64_t run_of(const char *attempt)
     return strtoll(attempt, NULL, 10);
 }
 
+static void publish_line(struct live *live, const char *line)
+{
+    json_t *event = json_object();
+    jx_set_str(event, "e", "output");
+    jx_set_str(event, "attempt", live->id);
+    jx_set_text(event, "line", line);
+    publish(live->server, live->run, event);
+}
+
+static void publish_due_line(struct live *live)
+{
+    if (live->line_is_due)
+        publish_line(live, live->last_line);
+    live->line_is_due = false;
+}
+
 void events_attempt(struct server *s, const char *id)
 {
     struct err err = ERR_INIT;
+    struct live *live = live_find(s, id);
     json_t *attempt;
     if (!events_has_audience(s, run_of(id)))
         return;
+    if (live) /* what it said before it ended is told before its end */
+        publish_due_line(live);
     if (view_attempt(&attempt, s, id, VIEW_SHORT, &err))
         publish(s, run_of(id), json_pack("{s:s, s:o}", "e", "attempt", "attempt", attempt));
     else
@@ -89,15 +108,6 @@ void events_call_id(struct server *s, int64_t id)
     ledger_call_release(&call);
 }
 
-static void publish_line(struct live *live, const char *line)
-{
-    json_t *event = json_object();
-    jx_set_str(event, "e", "output");
-    jx_set_str(event, "attempt", live->id);
-    jx_set_text(event, "line", line);
-    publish(live->server, live->run, event);
-}
-
 void events_notice(struct live *live, const char *text)
 {
     publish_line(live, text);
@@ -106,12 +116,8 @@ void events_notice(struct live *live, const char *text)
 static void on_lines_due(uv_timer_t *timer)
 {
     struct server *s = timer->data;
-    for (struct live *live = s->lives; live; live = live->next) {
-        if (!live->line_is_due)
-            continue;
-        live->line_is_due = false;
-        publish_line(live, live->last_line);
-    }
+    for (struct live *live = s->lives; live; live = live->next)
+        publish_due_line(live);
 }
 
 void events_line(struct live *live, const char *line)
