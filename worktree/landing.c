@@ -59,7 +59,6 @@ static bool check_ignored(const struct landing *l, const struct gitrun *dry, con
     return true;
 }
 
-/* Ask git, with a copy of the checkout's index, whether local changes would be overwritten. */
 static bool find_index(struct buf *ret_path, const struct landing *l, struct err *err)
 {
     struct gitrun g = {.cwd = l->checkout};
@@ -67,6 +66,7 @@ static bool find_index(struct buf *ret_path, const struct landing *l, struct err
                        GIT_ARGS("rev-parse", "--path-format=absolute", "--git-path", "index"), err);
 }
 
+/* With a copy of the index, so that the person's own is not touched by a question. */
 bool landing_check(const struct landing *l, const char *new_oid, struct err *err)
 {
     AUTO_BUF struct buf index = BUF_INIT;
