@@ -164,6 +164,21 @@ bool gitrun_line(struct buf *out, const struct gitrun *g, const char *const *arg
     return true;
 }
 
+bool gitrun_told(struct buf *out, const struct gitrun *g, const char *const *args, struct err *err)
+{
+    AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
+    struct err why = ERR_INIT;
+    if (!gitrun(&r, g, args, &why)) {
+        if (why.code == ERR_LIMIT)
+            return true;
+        *err = why;
+        return false;
+    }
+    if (r.status == 0)
+        buf_add(out, r.out.ptr, r.out.len);
+    return true;
+}
+
 void gitrun_quote_path(struct buf *out, const char *path)
 {
     buf_addch(out, '"');

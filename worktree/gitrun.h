@@ -46,6 +46,10 @@ bool gitrun_out(struct buf *out, const struct gitrun *g, const char *const *args
 /* The same for one line, its newline removed. */
 bool gitrun_line(struct buf *out, const struct gitrun *g, const char *const *args,
                  struct err *err) WARN_UNUSED;
+/* For questions that may stay open: the same, but where git fails, takes too long or prints too
+ * much nothing is appended, and that is success. */
+bool gitrun_told(struct buf *out, const struct gitrun *g, const char *const *args,
+                 struct err *err) WARN_UNUSED;
 /* ERR_FAILED from the standard error of a call: its first lines, sanitised. Always false. */
 bool gitrun_failed(const struct proc_result *r, const char *const *args, struct err *err);
 /* Append path as git reads it in a list of object folders: in double quotes, with C escapes. */

@@ -41,18 +41,10 @@ static bool list_targets(struct strv *ret, const char *common_dir, struct err *e
 /* What git prints, "" when it fails or takes too long. */
 static bool ask(struct buf *out, const struct search *s, const char *const *args, struct err *err)
 {
-    AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
     struct gitrun g = {
         .git_dir = s->common_dir, .bare = true, .env = &s->env, .timeout_ms = SEARCH_MS};
-    struct err why = ERR_INIT;
-    if (!gitrun(&r, &g, args, &why)) {
-        if (why.code == ERR_LIMIT)
-            return true;
-        *err = why;
+    if (!gitrun_told(out, &g, args, err))
         return false;
-    }
-    if (r.status == 0)
-        buf_add(out, r.out.ptr, r.out.len);
     buf_rtrim(out);
     return true;
 }

@@ -12,8 +12,6 @@ enum { PATCHES_MAX_BYTES = 256 * 1024 * 1024 };
 static bool run(struct buf *out, const struct patchid_ask *ask, const struct buf *input,
                 const char *const *args, struct err *err)
 {
-    AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
-    struct err why = ERR_INIT;
     struct gitrun g = {
         .git_dir = ask->common_dir,
         .bare = true,
@@ -23,15 +21,7 @@ static bool run(struct buf *out, const struct patchid_ask *ask, const struct buf
         .input = input ? input->ptr : NULL,
         .input_len = input ? input->len : 0,
     };
-    if (!gitrun(&r, &g, args, &why)) {
-        if (why.code == ERR_LIMIT)
-            return true;
-        *err = why;
-        return false;
-    }
-    if (r.status == 0)
-        buf_add(out, r.out.ptr, r.out.len);
-    return true;
+    return gitrun_told(out, &g, args, err);
 }
 
 /* Those that git takes for equal, one a line. */

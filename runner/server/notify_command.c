@@ -43,7 +43,7 @@ struct notify_queue {
     struct teller *running;
 };
 
-static void set_line(json_t *j, const char *key, const char *text, int columns)
+void notify_set_line(json_t *j, const char *key, const char *text, int columns)
 {
     AUTO_FREE char *clean = text_clean(text ? text : "");
     AUTO_BUF struct buf line = BUF_INIT;
@@ -61,7 +61,7 @@ static void set_what(json_t *j, const struct call_request *r)
         what = jx_str(r->args, telling[i], NULL);
     if (!what)
         jx_dump(&all, r->args);
-    set_line(j, "what", what ? what : all.ptr, WHAT_COLUMNS);
+    notify_set_line(j, "what", what ? what : all.ptr, WHAT_COLUMNS);
 }
 
 static bool summarise(json_t **ret, struct server *s, const struct ledger_call *call,
@@ -79,13 +79,13 @@ static bool summarise(json_t **ret, struct server *s, const struct ledger_call *
     jx_set_str(j, "call", id);
     jx_set_str(j, "attempt", call->attempt);
     jx_set_str(j, "agent", row.agent);
-    set_line(j, "subagent", call->request.sub_type, TEXT_COLUMNS);
-    set_line(j, "tool", call->request.tool, TEXT_COLUMNS);
+    notify_set_line(j, "subagent", call->request.sub_type, TEXT_COLUMNS);
+    notify_set_line(j, "tool", call->request.tool, TEXT_COLUMNS);
     set_what(j, &call->request);
     jx_set_str(j, "why", call->ask_why);
-    set_line(j, "reason", call->ask_reason, WHAT_COLUMNS);
-    set_line(j, "task", row.title, TEXT_COLUMNS);
-    set_line(j, "repo", row.repo, WHAT_COLUMNS);
+    notify_set_line(j, "reason", call->ask_reason, WHAT_COLUMNS);
+    notify_set_line(j, "task", row.title, TEXT_COLUMNS);
+    notify_set_line(j, "repo", row.repo, WHAT_COLUMNS);
     jx_set_str(j, "rung", row.ladder);
     jx_set_int(j, "asked_ms", call->asked_ms);
     jx_set_int(j, "deadline_ms", call->deadline_ms);

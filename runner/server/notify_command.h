@@ -17,6 +17,8 @@ void notify_command(struct server *s, const struct ledger_call *call);
 /* The same of news (notify_news.h), with the line as it is; the environment is that of whoever
  * started the attempt's run. */
 void notify_command_news(struct server *s, const char *attempt, json_t *message);
+/* Set a member to what fits one line of so many columns, without control characters; NULL is "". */
+void notify_set_line(json_t *j, const char *key, const char *text, int columns);
 /* End what runs; nothing more is told. */
 void notify_command_close(struct server *s);
 

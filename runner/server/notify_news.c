@@ -99,14 +99,6 @@ static bool is_so_still(enum news_kind kind, const struct attempt_row *row, cons
     return false;
 }
 
-static void set_line(json_t *j, const char *key, const char *text)
-{
-    AUTO_FREE char *clean = text_clean(text ? text : "");
-    AUTO_BUF struct buf line = BUF_INIT;
-    text_add_brief(&line, clean, TEXT_COLUMNS);
-    jx_set_str(j, key, line.ptr);
-}
-
 static const char *reason_of(enum news_kind kind, const struct attempt_row *row,
                              const json_t *pulse)
 {
@@ -129,10 +121,10 @@ static json_t *message_of(enum news_kind kind, const struct attempt_row *row, co
     jx_set_str(j, "attempt", row->id);
     jx_set(j, "attempts", json_array());
     jx_set_str(j, "agent", row->agent);
-    set_line(j, "reason", reason_of(kind, row, pulse));
+    notify_set_line(j, "reason", reason_of(kind, row, pulse), TEXT_COLUMNS);
     jx_set_int(j, "until_ms", kind == NEWS_LIMIT ? jx_int(pulse, "until_ms", 0) : 0);
-    set_line(j, "task", row->title);
-    set_line(j, "repo", row->repo);
+    notify_set_line(j, "task", row->title, TEXT_COLUMNS);
+    notify_set_line(j, "repo", row->repo, TEXT_COLUMNS);
     return j;
 }
 
