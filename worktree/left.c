@@ -22,12 +22,18 @@ static void add_part(struct buf *out, const char *separator, const char *text)
     buf_adds(out, text);
 }
 
-/* " (FIRST and N more)" */
-static char *name_first(const struct strv *paths)
+/* "TEXT (FIRST and N more)"; nothing of no paths. */
+static void add_paths(struct buf *out, const char *separator, const char *text,
+                      const struct strv *paths)
 {
+    if (paths->n == 0)
+        return;
     AUTO_FREE char *shown = text_clean(paths->v[0]);
-    return paths->n == 1 ? xasprintf(" (%s)", shown)
-                         : xasprintf(" (%s and %zu more)", shown, paths->n - 1);
+    add_part(out, separator, text);
+    buf_addf(out, " (%s", shown);
+    if (paths->n > 1)
+        buf_addf(out, " and %zu more", paths->n - 1);
+    buf_addch(out, ')');
 }
 
 /* As a list of nouns; "" when nothing was left. */
@@ -36,16 +42,8 @@ static void describe(struct buf *out, const struct harvest_box *box)
     const struct unread *u = &box->unread;
     if (u->large.n > 0)
         add_part(out, ", ", "files that are too large to be brought home");
-    if (u->closed.n > 0) {
-        AUTO_FREE char *which = name_first(&u->closed);
-        add_part(out, ", ", "folders that cannot be entered");
-        buf_adds(out, which);
-    }
-    if (u->nested.n > 0) {
-        AUTO_FREE char *which = name_first(&u->nested);
-        add_part(out, ", ", "repositories of their own");
-        buf_adds(out, which);
-    }
+    add_paths(out, ", ", "folders that cannot be entered", &u->closed);
+    add_paths(out, ", ", "repositories of their own", &u->nested);
     if (box->is_partial)
         add_part(out, ", ", "files that git could not record");
 }
@@ -59,18 +57,11 @@ void left_add_note(struct buf *note, const struct harvest_box *box)
                  "worktree alone");
     if (u->special.n > 0)
         add_part(note, "; ", "pipes, sockets or devices were left out");
-    if (u->closed.n > 0) {
-        AUTO_FREE char *which = name_first(&u->closed);
-        add_part(note, "; ", "folders that cannot be entered are in the worktree alone");
-        buf_adds(note, which);
-    }
-    if (u->nested.n > 0) {
-        AUTO_FREE char *which = name_first(&u->nested);
-        add_part(note, "; ",
-                 "repositories inside the worktree come home by the name of their commit at most; "
-                 "what is in them is in the worktree alone");
-        buf_adds(note, which);
-    }
+    add_paths(note, "; ", "folders that cannot be entered are in the worktree alone", &u->closed);
+    add_paths(note, "; ",
+              "repositories inside the worktree come home by the name of their commit at most; "
+              "what is in them is in the worktree alone",
+              &u->nested);
 }
 
 void left_add_review(struct strv *review, const struct harvest_box *box)

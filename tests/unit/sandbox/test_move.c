@@ -265,6 +265,13 @@ static void a_killed_one_leaves_either_whole(void **state)
     assert_true(n_killed > 0);
 }
 
+static void fill(struct carry *ret, int to, int from)
+{
+    AUTO_FD int root = open("at", O_RDONLY | O_DIRECTORY);
+    assert_int_equal(carry_init(ret, root), 0);
+    assert_int_equal(carry_fill(ret, to, from), 0);
+}
+
 static void what_is_written_meanwhile_is_not_lost(void **state)
 {
     (void)state;
@@ -274,11 +281,9 @@ static void what_is_written_meanwhile_is_not_lost(void **state)
     mount_world("");
     must(mkdir("at/lib", 0755) == 0, "lib");
     put("at/src/k1/own", "before");
-    AUTO_FD int root = open("at", O_RDONLY | O_DIRECTORY);
     AUTO_FD int from = open("at/src", O_RDONLY | O_DIRECTORY);
     AUTO_FD int to = open("at/lib", O_RDONLY | O_DIRECTORY);
-    assert_int_equal(carry_init(&carry, root), 0);
-    assert_int_equal(carry_fill(&carry, to, from), 0);
+    fill(&carry, to, from);
     put("at/src/k0/f1", "written");
     put("at/src/k1/own", "after");
     put("at/src/k0/new", "new");
@@ -313,11 +318,9 @@ static void a_changed_file_is_never_without_its_new_name(void **state)
     mount_world("");
     must(mkdir("at/lib", 0755) == 0, "lib");
     put("at/src/k0/f1", "changed");
-    AUTO_FD int root = open("at", O_RDONLY | O_DIRECTORY);
     AUTO_FD int from = open("at/src", O_RDONLY | O_DIRECTORY);
     AUTO_FD int to = open("at/lib", O_RDONLY | O_DIRECTORY);
-    assert_int_equal(carry_init(&carry, root), 0);
-    assert_int_equal(carry_fill(&carry, to, from), 0);
+    fill(&carry, to, from);
     ino_t number = number_of("at/lib/k0/f1");
     assert_int_equal(carry_drain(&carry, to, from), 0);
     assert_int_equal(number_of("at/lib/k0/f1"), number);
