@@ -138,3 +138,13 @@ processes_of() {
     done
     return 0
 }
+# dies_while_it_waits PROGRAM: the agent of $run, which wrote first.txt, is killed while its call that makes ran.txt waits.
+dies_while_it_waits() {
+    call=$(pending)
+    kill -9 $(processes_of "$1")
+    until_true 180 is_done "$run.1" || die "$(headgate show "$run.1")"
+    check_equal 'outcome of a killed agent' failed "$(outcome_of "$run.1")"
+    check_status 1 'its call is not approved any more' headgate gate approve "$call"
+    check_equal 'what it did is kept' first "$(git show "headgate/$run/1:first.txt")"
+    check_status 128 'and the call did not run' git cat-file -e "headgate/$run/1:ran.txt"
+}

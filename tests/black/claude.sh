@@ -70,6 +70,22 @@ check_equal 'no card on the default rung' 0 "$(headgate gate ls --all --json | j
 check 'its calls are in the log all the same' sh -c "[ \"\$(headgate gate ls --all --json | jq '[.calls[] | select(.attempt == \"$run.1\")] | length')\" -ge 7 ]"
 check 'the words of the agent are in the log' sh -c "headgate logs $run.1 | grep -q 'all done'"
 
+# The agent dies while a call waits: the call cannot be approved any more, and what was done is kept.
+cp "$WORLD/script.json" "$WORLD/script.whole"
+cat >"$WORLD/script.json" <<'S'
+{"main": [
+  {"calls": [{"name": "Bash", "input": {"command": "echo first >first.txt", "description": "write"}}]},
+  {"calls": [{"name": "Bash", "input": {"command": "touch ran.txt", "description": "write"}}]},
+  {"text": "all done"}]}
+S
+start_model
+headgate run --agent claude --service "$port" --ladder confirm --detach '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
+run=$(last_run)
+approve_next 'a call of an agent that will die' 'echo first >first.txt'
+check_equal 'its last' 'touch ran.txt' "$(next)"
+dies_while_it_waits claude
+mv "$WORLD/script.whole" "$WORLD/script.json"
+
 # Interactive: the agent's own terminal, no first-run dialog, the same gate.
 start_model
 headgate run -i --agent claude --service "$port" --ladder confirm --detach '@@main@@ go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
