@@ -96,6 +96,14 @@ void paint_folder(struct buf *out, const struct model_call *call)
         buf_adds(out, "  (the worktree)");
 }
 
+void paint_because(struct buf *out, const struct model_call *call)
+{
+    const char *why = call->why, *reason = call->reason;
+    buf_addf(out, "%s%s%s", why, *why && *reason ? ": " : "", reason);
+    if (!*why && !*reason)
+        buf_adds(out, "(not told)");
+}
+
 void paint_asker(struct buf *out, const struct model_call *call)
 {
     buf_adds(out, call->agent[0] ? call->agent : call->source);

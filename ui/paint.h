@@ -27,6 +27,8 @@ void paint_span(struct buf *out, int64_t span_ms);
 size_t paint_list_top(size_t top, size_t selected, size_t n, int rows);
 /* The folder that a call is asked in: relative to the attempt's worktree where it lies in it. */
 void paint_folder(struct buf *out, const struct model_call *call);
+/* Why a call is asked, in one line: "floor: git push would publish something ...". */
+void paint_because(struct buf *out, const struct model_call *call);
 /* "claude" or "claude > reviewer (depth 2)": who asks. */
 void paint_asker(struct buf *out, const struct model_call *call);
 /* A commit's short name. */

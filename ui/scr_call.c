@@ -10,7 +10,7 @@
 #include "ui/screens.h"
 #include "ui/view.h"
 
-enum { HEAD_ROWS = 4 };
+enum { HEAD_ROWS = 5 };
 
 struct scr_call {
     struct screen base;
@@ -80,6 +80,10 @@ static void draw_head(struct scr_call *self, const struct desk *d, struct paint 
     buf_adds(&line, "folder   ");
     paint_folder(&line, &self->call);
     paint_line(p, 2, 1, p->cols - 1, STYLE_PLAIN, line.ptr);
+    buf_clear(&line);
+    buf_adds(&line, "because  ");
+    paint_because(&line, &self->call);
+    paint_line(p, 3, 1, p->cols - 1, STYLE_PLAIN, line.ptr);
     AUTO_DECIDE_SET struct decide_set set = DECIDE_SET_INIT;
     add_set(&set, self, d);
     buf_clear(&line);
@@ -90,7 +94,7 @@ static void draw_head(struct scr_call *self, const struct desk *d, struct paint 
         for (size_t i = 0; i < set.ids.n; i++)
             buf_addf(&line, " %s", set.attempts.v[i]);
     }
-    paint_line(p, 3, 1, p->cols - 1, style_attr(CELL_BOLD), line.ptr);
+    paint_line(p, 4, 1, p->cols - 1, style_attr(CELL_BOLD), line.ptr);
 }
 
 static void draw(struct screen *s, const struct desk *d, struct paint *p)

@@ -16,7 +16,7 @@ enum {
     COL_TOOL = 23,
     COL_AGE = 36,
     COL_TEXT = 44,
-    ARGS_HEAD_ROWS = 3, /* bar, who asks, where */
+    ARGS_HEAD_ROWS = 4, /* bar, who asks, where, why */
     SETTLE_MS = 700,    /* a card that came under the cursor by itself cannot be decided sooner */
 };
 
@@ -106,6 +106,10 @@ static void draw_args(struct scr_queue *self, const struct desk *d, struct paint
     buf_adds(&who, "folder   ");
     paint_folder(&who, call);
     paint_line(p, row + 2, 1, p->cols - 1, STYLE_PLAIN, who.ptr);
+    buf_clear(&who);
+    buf_adds(&who, "because  ");
+    paint_because(&who, call);
+    paint_line(p, row + 3, 1, p->cols - 1, STYLE_PLAIN, who.ptr);
     view_draw(&self->args, p->cv, p->top + row + ARGS_HEAD_ROWS, 1, rows, p->cols - 2);
 }
 

@@ -43,9 +43,12 @@ see 'the attempts are listed' "$run\.1 .*waiting"
 see 'the hints fit into 80 columns' 'q quit$'
 keys Tab
 see 'the queue shows the call' 'src/app\.txt'
+see 'and why it asks' "because  ladder: .* is asked at 'confirm'"
 keys Enter
 see 'the call with its exact arguments' '"?changed"?'
 see 'the call says how to decide' 'approve'
+see 'the card alone' '\[Call\]'
+see 'why it asks, there too' "because  ladder: .* is asked at 'confirm'"
 term resize-window -t ui -x 100 -y 30
 see 'it is drawn again after a resize' 'approve'
 [ "$(screen | wc -l)" = 30 ] || fail 'the screen did not grow'

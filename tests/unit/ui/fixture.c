@@ -215,6 +215,8 @@ json_t *fixture_call(int n, const char *attempt, const char *tool, const char *a
     jx_set_str(call, "tool", tool);
     jx_set(call, "args", value);
     jx_set_str(call, "cwd", "/home/ana/src/parser");
+    jx_set_str(call, "why", "ladder");
+    jx_set_str(call, "reason", "it is asked at 'confirm'");
     jx_set_str(call, "action", action);
     jx_set_str(call, "digest", digest);
     jx_set_int(call, "asked_ms", FIXTURE_NOW_MS - 90000 + n * 1000);
@@ -250,7 +252,10 @@ json_t *fixture_busy(int n)
         fixture_add(snapshot, "attempts", a);
     }
     static const char push[] = "{\"command\":\"git push origin main\",\"timeout\":5000}";
-    fixture_add(snapshot, "calls", fixture_call(1, "3.1", "Bash", push));
+    json_t *held = fixture_call(1, "3.1", "Bash", push);
+    jx_set_str(held, "why", "floor");
+    jx_set_str(held, "reason", "git push would publish something outside of the box");
+    fixture_add(snapshot, "calls", held);
     fixture_add(
         snapshot, "calls",
         fixture_call(

@@ -92,7 +92,9 @@ static json_t *hostile(void)
     jx_set_str(args, evil, "a\\n is not\na line break");
     jx_set_int(args, "count", 7);
     jx_set(call, "args", args);
-    jx_set_str(call, "cwd", evil);
+    static const char *const words[] = {"cwd", "why", "reason"};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        jx_set_str(call, words[i], evil);
     jx_set_str(sub, "type", evil);
     jx_set_int(sub, "depth", 2);
     jx_set(call, "subagent", sub);
