@@ -114,6 +114,13 @@ static void door_refuse(struct judgement *ret, const struct err *err)
     snprintf(ret->reason, sizeof(ret->reason), "%.500s", err->text);
 }
 
+/* It is the call that was allowed before, and nobody can ask about that once more. */
+static void door_confirm(struct door_call *c)
+{
+    c->key.name[0] = '\0';
+    door_answer(c, true, "confirmed", "");
+}
+
 static void door_judge(struct door_call *c, struct call_request *request)
 {
     struct door *d = c->door;
@@ -129,12 +136,11 @@ static void door_judge(struct door_call *c, struct call_request *request)
     c->number = records_next(d->records);
     confirm_key_of(&c->key, request);
     if (confirm_is_asked(request)) {
-        bool was_allowed = confirm_take(&d->confirm, request, &c->key);
-        c->key.name[0] = '\0';
-        if (was_allowed) {
-            door_answer(c, true, "confirmed", "");
+        if (confirm_take(&d->confirm, request, &c->key)) {
+            door_confirm(c);
             return;
         }
+        c->key.name[0] = '\0';
     }
     c->is_for_broker = broker_is_call(request);
     bool is_whole = !c->is_for_broker || broker_complete(request, d->config->remotes, &err);
@@ -148,6 +154,10 @@ static void door_judge(struct door_call *c, struct call_request *request)
         policy_judge(&j, &d->policy, request, &place);
     else
         door_refuse(&j, &err);
+    if (j.verdict != VERDICT_DENY && confirm_follows(&d->confirm, request, &c->key)) {
+        door_confirm(c);
+        return;
+    }
     switch (j.verdict) {
     case VERDICT_ALLOW:
     case VERDICT_DENY:

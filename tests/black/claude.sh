@@ -20,6 +20,7 @@ cat >"$WORLD/script.json" <<'S'
   {"calls": [{"name": "Bash", "input": {"command": "echo no >denied.txt", "description": "write"}}]},
   {"calls": [{"name": "Read", "input": {"file_path": "{{CWD}}/src/app.txt"}}]},
   {"calls": [{"name": "Edit", "input": {"file_path": "{{CWD}}/src/app.txt", "old_string": "two", "new_string": "TWO"}}]},
+  {"calls": [{"name": "Write", "input": {"file_path": "src/new.txt", "content": "new\n"}}]},
   {"calls": [{"name": "Agent", "input": {"description": "sub", "prompt": "@@sub@@ do it", "subagent_type": "general-purpose", "run_in_background": false}}]},
   {"calls": [{"name": "Bash", "input": {"command": "git add -A && git commit -q -m Work", "description": "commit"}}]},
   {"text": "all done"}],
@@ -40,7 +41,9 @@ check_equal 'it is still there after a kill of the server' 'echo no >denied.txt'
 headgate gate deny "$(pending)" --reason 'GATE-7: use another file, "please"' >/dev/null
 check_equal 'reading did not ask; the edit does' Edit "$(next)"
 headgate gate approve "$(pending)" >/dev/null
-check_equal 'spawning a subagent' Agent "$(next)"
+check_equal 'a file by its relative path' Write "$(next)"
+headgate gate approve "$(pending)" >/dev/null
+check_equal 'which is one card though its hook asks twice; spawning a subagent' Agent "$(next)"
 headgate gate approve "$(pending)" >/dev/null
 check_equal "the subagent's call" 'echo sub >sub.txt' "$(next)"
 check_equal 'its type' general-purpose "$(headgate gate ls --json | jq -r '.calls[0].subagent.type')"
@@ -57,6 +60,7 @@ check "the subagent's reason too" reason_reached 'GATE-8: not you either'
 tip=headgate/$run/1
 check_equal 'allowed call' hi "$(git show "$tip:file.txt")"
 check_equal 'edit' TWO "$(git show "$tip:src/app.txt" | sed -n 2p)"
+check_equal 'the file' new "$(git show "$tip:src/new.txt")"
 check_equal "subagent's work" sub "$(git show "$tip:sub.txt")"
 check 'denied calls did not run' sh -c "! git cat-file -e $tip:denied.txt && ! git cat-file -e $tip:subdenied.txt"
 check_status 0 'merge' headgate merge --reviewed "$run.1"

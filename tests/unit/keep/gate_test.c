@@ -119,6 +119,29 @@ static void the_hook_client_carries_a_decision_both_ways(void **state)
     world_done(&w);
 }
 
+/* As Claude Code asks: the same call again with its path joined is answered by the first answer,
+ * once. */
+static void a_call_that_is_told_twice_is_asked_once(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init_asking(&w,
+                      "for path in f /w/f /w/f; do echo "
+                      "'{\"tool\":\"Write\",\"args\":{\"file_path\":\"'$path'\"},\"cwd\":\"/w\","
+                      "\"call_id\":\"t1\"}' | /b/headgate-hook --socket "
+                      "/run/headgate/gate.sock; echo \"$path code $?\"; done");
+    box_spec_bind(&w.spec, HOOK, "/b/headgate-hook", 0);
+    world_start(&w);
+    AUTO_JSON json_t *first = world_record(&w, "asked");
+    decide(&w, first, "allow", "");
+    AUTO_JSON json_t *second = world_record(&w, "asked");
+    decide(&w, second, "deny", "not again");
+    world_expect_exit(&w, 0, "exit");
+    world_expect_in_log(&w, "\"call\":\"\"}\n/w/f code 0\n");
+    world_expect_in_log(&w, "/w/f code 2\n");
+    world_done(&w);
+}
+
 static void a_server_that_comes_back_delivers_once(void **state)
 {
     (void)state;
@@ -427,6 +450,7 @@ int main(void)
         world_test(a_rule_denies_with_its_reason),
         world_test(an_asked_call_waits_for_a_decision),
         world_test(the_hook_client_carries_a_decision_both_ways),
+        world_test(a_call_that_is_told_twice_is_asked_once),
         world_test(a_server_that_comes_back_delivers_once),
         world_test(a_second_server_takes_over),
         world_test(without_a_server_the_policy_still_judges),
