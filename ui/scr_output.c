@@ -15,6 +15,7 @@ struct scr_output {
     struct screen base;
     char id[32];
     char agent[32];
+    struct agent_output output;
     struct buf message; /* JSON of the agent's whose end is to come */
     bool is_in_line;    /* what comes continues a line that is no message */
     struct ansi ansi;
@@ -94,6 +95,7 @@ void scr_output_open(struct desk *d, const struct model_attempt *a)
     self->message = (struct buf)BUF_INIT;
     fixed_set(self->id, sizeof(self->id), a->id);
     fixed_set(self->agent, sizeof(self->agent), a->agent);
+    self->output.kind = self->agent;
     desk_push(d, &self->base);
     d->host->tail(d->host_arg, a->log);
 }
@@ -102,7 +104,7 @@ void scr_output_open(struct desk *d, const struct model_attempt *a)
 static void add_message(struct scr_output *self, struct buf *out)
 {
     AUTO_BUF struct buf shown = BUF_INIT;
-    if (agent_output_line(&shown, self->agent, self->message.ptr, self->message.len))
+    if (agent_output_line(&shown, &self->output, self->message.ptr, self->message.len))
         buf_rtrim(&shown);
     buf_add(out, shown.ptr, shown.len);
     if (shown.len > 0)

@@ -11,6 +11,7 @@
 
 #include "runner/agents/provider.h"
 #include "runner/base/config.h"
+#include "runner/base/digest.h"
 #include "sandbox/box.h"
 
 struct agent_start {
@@ -103,8 +104,14 @@ char *agent_program_path(const struct agent *agent, const struct strv *env);
  * that names them. */
 bool agent_default(const struct agent **ret, struct agent *own, const struct config *config,
                    const struct strv *env, struct err *err) WARN_UNUSED;
+/* An agent's output as it is read, line by line: Claude Code tells its last answer once more in its
+ * result, and a person is shown it once. */
+struct agent_output {
+    const char *kind;             /* as struct agent's output; borrowed */
+    char answer[DIGEST_HEX_SIZE]; /* what it said last; "": nothing, or its result was told */
+};
 /* Turn one line of an agent's output into a short line for a person, or nothing (false). Pure; not
  * sanitised. */
-bool agent_output_line(struct buf *out, const char *output_kind, const char *line, size_t len);
+bool agent_output_line(struct buf *out, struct agent_output *o, const char *line, size_t len);
 
 #endif

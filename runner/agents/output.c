@@ -19,7 +19,7 @@ static const char *main_argument(const json_t *input)
     return "";
 }
 
-static bool add_content(struct buf *out, const json_t *content)
+static bool add_content(struct buf *out, struct agent_output *o, const json_t *content)
 {
     size_t i;
     json_t *part;
@@ -27,7 +27,9 @@ static bool add_content(struct buf *out, const json_t *content)
     {
         const char *type = jx_str(part, "type", "");
         if (strcmp(type, "text") == 0) {
-            buf_adds(out, jx_str(part, "text", ""));
+            const char *text = jx_str(part, "text", "");
+            digest_bytes(o->answer, text, strlen(text));
+            buf_adds(out, text);
             return true;
         }
         if (strcmp(type, "tool_use") == 0) {
@@ -39,8 +41,21 @@ static bool add_content(struct buf *out, const json_t *content)
     return false;
 }
 
+/* The end of a turn: an answer that was not told yet, or the kind of a failure. */
+static bool add_result(struct buf *out, struct agent_output *o, const json_t *msg)
+{
+    const char *text = jx_str(msg, "result", jx_str(msg, "subtype", "done"));
+    char digest[DIGEST_HEX_SIZE];
+    digest_bytes(digest, text, strlen(text));
+    bool was_told = strcmp(digest, o->answer) == 0;
+    o->answer[0] = '\0';
+    if (!was_told)
+        buf_adds(out, text);
+    return !was_told;
+}
+
 /* One line of `--output-format stream-json`. */
-static bool claude_line(struct buf *out, const char *line, size_t len)
+static bool claude_line(struct buf *out, struct agent_output *o, const char *line, size_t len)
 {
     AUTO_JSON json_t *msg = NULL;
     struct err ignored;
@@ -48,11 +63,9 @@ static bool claude_line(struct buf *out, const char *line, size_t len)
         return false;
     const char *type = jx_str(msg, "type", "");
     if (strcmp(type, "assistant") == 0)
-        return add_content(out, jx_arr(jx_obj(msg, "message"), "content"));
-    if (strcmp(type, "result") == 0) {
-        buf_adds(out, jx_str(msg, "result", jx_str(msg, "subtype", "done")));
-        return true;
-    }
+        return add_content(out, o, jx_arr(jx_obj(msg, "message"), "content"));
+    if (strcmp(type, "result") == 0)
+        return add_result(out, o, msg);
     if (strcmp(jx_str(msg, "subtype", ""), "api_retry") == 0) {
         buf_addf(out, "the model's server: %s, tried again in %lld s",
                  jx_str(msg, "error", "no connection"),
@@ -151,15 +164,16 @@ static bool gemini_line(struct buf *out, const char *line, size_t len)
     return true;
 }
 
-bool agent_output_line(struct buf *out, const char *output_kind, const char *line, size_t len)
+bool agent_output_line(struct buf *out, struct agent_output *o, const char *line, size_t len)
 {
-    if (strcmp(output_kind, "claude") == 0)
-        return claude_line(out, line, len);
-    if (strcmp(output_kind, "codex") == 0)
+    const char *kind = o->kind;
+    if (strcmp(kind, "claude") == 0)
+        return claude_line(out, o, line, len);
+    if (strcmp(kind, "codex") == 0)
         return codex_line(out, line, len);
-    if (strcmp(output_kind, "gemini") == 0)
+    if (strcmp(kind, "gemini") == 0)
         return gemini_line(out, line, len);
-    if (strcmp(output_kind, "opencode") == 0)
+    if (strcmp(kind, "opencode") == 0)
         return opencode_line(out, line, len);
     if (len == 0)
         return false;

@@ -2,14 +2,13 @@
 
 #include <string.h>
 
-#include "runner/agents/agent.h"
 #include "runner/base/text.h"
 
 enum { LINE_BYTES_MAX = 1024 * 1024, ESC = 0x1b, BEL = 0x07 };
 
 void log_text_init(struct log_text *t, const char *output_kind)
 {
-    *t = (struct log_text){.partial = BUF_INIT, .output_kind = output_kind};
+    *t = (struct log_text){.partial = BUF_INIT, .output = {.kind = output_kind}};
 }
 
 void log_text_release(struct log_text *t)
@@ -64,16 +63,16 @@ static const char *last_drawn(const char *line, size_t *len)
     return cr + 1;
 }
 
-static void add_line(struct buf *out, const struct log_text *t, const char *line, size_t len)
+static void add_line(struct buf *out, struct log_text *t, const char *line, size_t len)
 {
     AUTO_BUF struct buf plain = BUF_INIT, shown = BUF_INIT;
     line = last_drawn(line, &len);
     bool is_json = len && line[0] == '{';
-    bool is_lines = strcmp(t->output_kind, "lines") == 0;
+    bool is_lines = strcmp(t->output.kind, "lines") == 0;
     /* What an agent that speaks JSON says besides it are its errors. */
     if (is_lines || !is_json)
         buf_add(&plain, line, len);
-    else if (!agent_output_line(&plain, t->output_kind, line, len))
+    else if (!agent_output_line(&plain, &t->output, line, len))
         return;
     strip_sequences(&shown, plain.ptr, plain.len);
     text_sanitise(out, shown.ptr, shown.len, TEXT_KEEP_TAB | TEXT_KEEP_NEWLINE);

@@ -1,7 +1,6 @@
 #include "runner/keep/last_line.h"
 
 #include <string.h>
-#include "runner/agents/agent.h"
 
 enum {
     LAST_LINE_PARTIAL_BYTES = 1024 * 1024, /* JSON lines of agents carry whole files */
@@ -9,7 +8,7 @@ enum {
 
 void last_line_init(struct last_line *l, const char *kind)
 {
-    *l = (struct last_line){.kind = kind, .partial = BUF_INIT, .line = BUF_INIT};
+    *l = (struct last_line){.output = {.kind = kind}, .partial = BUF_INIT, .line = BUF_INIT};
 }
 
 void last_line_release(struct last_line *l)
@@ -38,7 +37,7 @@ static bool last_line_complete(struct last_line *l)
     bool has_text = false;
     if (l->whole && l->partial.len > 0)
         l->whole(l->arg, l->partial.ptr, l->partial.len);
-    if (agent_output_line(&shown, l->kind, l->partial.ptr, l->partial.len)) {
+    if (agent_output_line(&shown, &l->output, l->partial.ptr, l->partial.len)) {
         buf_rtrim(&shown);
         size_t blank = strspn(shown.ptr, " \n");
         buf_consume(&shown, blank);

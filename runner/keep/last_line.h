@@ -8,6 +8,7 @@
 #ifndef KEEP_LAST_LINE_H
 #define KEEP_LAST_LINE_H
 
+#include "runner/agents/agent.h"
 #include "runner/base/buf.h"
 
 enum { LAST_LINE_BYTES = 512 };
@@ -15,7 +16,7 @@ enum { LAST_LINE_BYTES = 512 };
 enum last_line_escape { LAST_LINE_TEXT, LAST_LINE_ESC, LAST_LINE_CSI, LAST_LINE_STRING };
 
 struct last_line {
-    const char *kind; /* as agent.h's output; borrowed */
+    struct agent_output output;
     /* Each whole line, before it is looked at; NULL: nobody wants it. */
     void (*whole)(void *arg, const char *line, size_t len);
     void *arg;
@@ -25,6 +26,7 @@ struct last_line {
     struct buf line; /* the result, at most LAST_LINE_BYTES, valid UTF-8 where the output was */
 };
 
+/* kind as struct agent's output; borrowed. */
 void last_line_init(struct last_line *l, const char *kind);
 void last_line_release(struct last_line *l);
 /* True when `line` changed. */

@@ -72,7 +72,7 @@ headgate run --agent claude --service "$port" '@@main@@ go' >"$WORLD/out" 2>&1 |
 run=$(last_run)
 check_equal 'no card on the default rung' 0 "$(headgate gate ls --all --json | jq --arg a "$run.1" '[.calls[] | select(.attempt == $a and .why == "person")] | length')"
 check 'its calls are in the log all the same' sh -c "[ \"\$(headgate gate ls --all --json | jq '[.calls[] | select(.attempt == \"$run.1\")] | length')\" -ge 7 ]"
-check 'the words of the agent are in the log' sh -c "headgate logs $run.1 | grep -q 'all done'"
+check_equal 'the last words of the agent are in the log, once' 1 "$(headgate logs "$run.1" | grep -c 'all done')"
 
 # The agent dies while a call waits: the call cannot be approved any more, and what was done is kept.
 cp "$WORLD/script.json" "$WORLD/script.whole"

@@ -12,6 +12,14 @@ struct shown {
     const char *kind, *log, *text;
 };
 
+#define SAYS(text)                                                                          \
+    "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"" text \
+    "\"}]}}\n"
+#define CALLS                                                                                     \
+    "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"name\":\"Bash\"," \
+    "\"input\":{\"command\":\"make\"}}]}}\n"
+#define RESULT(text) "{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"" text "\"}\n"
+
 static const struct shown cases[] = {
     {"lines", "a\nb\r\nc", "a\nb\nc\n"},
     {"lines", "\n\n", "\n\n"},
@@ -23,6 +31,13 @@ static const struct shown cases[] = {
      "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"hi\\nyou\"}]}"
      "}\n",
      "hi\nyou\n"},
+    /* The result is the last answer again; one that was not told, or told of another turn, is
+     * shown. */
+    {"claude", SAYS("a") CALLS SAYS("b") RESULT("b"), "a\nBash make\nb\n"},
+    {"claude", SAYS("a") RESULT("b") RESULT("a"), "a\nb\na\n"},
+    {"claude", SAYS("a") RESULT("a") SAYS("a") RESULT("a") RESULT("a"), "a\na\na\n"},
+    {"claude", SAYS("a") "{\"type\":\"result\",\"subtype\":\"error_max_turns\"}\n",
+     "a\nerror_max_turns\n"},
 };
 
 static void shows_lines_whole_or_in_pieces(void **state)
