@@ -96,6 +96,8 @@ bool agent_named(const struct agent **ret, struct agent *own, const char *name,
 /* Call visit for each of the person's own, in order. */
 void agent_each_own(const struct config *config, void (*visit)(const struct agent *own, void *arg),
                     void *arg);
+/* Append the names of all kinds, the person's own too: "claude, codex, ...". */
+void agent_add_names(struct buf *out, const struct config *config);
 /* Letters, digits, `-` and `_`. */
 bool agent_name_is_valid(const char *name);
 /* Absolute path of the agent's program in PATH of env, allocated; NULL when not installed. */

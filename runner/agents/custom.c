@@ -139,3 +139,18 @@ void agent_each_own(const struct config *config, void (*visit)(const struct agen
     struct visit v = {config, visit, arg};
     config_each(config, visit_program, &v);
 }
+
+static void add_name(const struct agent *agent, void *arg)
+{
+    struct buf *out = arg;
+    buf_addf(out, "%s%s", out->len > 0 ? ", " : "", agent->name);
+}
+
+void agent_add_names(struct buf *out, const struct config *config)
+{
+    AUTO_BUF struct buf names = BUF_INIT;
+    for (size_t i = 0; agents[i]; i++)
+        add_name(agents[i], &names);
+    agent_each_own(config, add_name, &names);
+    buf_add(out, names.ptr, names.len);
+}

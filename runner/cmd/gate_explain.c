@@ -116,6 +116,10 @@ static bool set_ladder(char **argv, struct err *err)
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
     AUTO_BUF struct buf text = BUF_INIT, covered = BUF_INIT;
+    AUTO_PATHS struct paths paths = {0};
+    AUTO_CONFIG struct config *config = NULL;
+    const struct agent *kind;
+    struct agent own;
     enum ladder ladder;
     if (!cmd_parse_n(&args, argv, NULL, 0, 2, 2, err))
         return false;
@@ -123,7 +127,9 @@ static bool set_ladder(char **argv, struct err *err)
     char *end;
     long long run = strtoll(who, &end, 10);
     bool is_number = *who >= '0' && *who <= '9' && run > 0 && (!*end || *end == '.');
-    if (!is_number && !agent_find(who))
+    if (!paths_init(&paths, err) || !config_load(&config, &paths, err))
+        return false;
+    if (!is_number && !agent_named(&kind, &own, who, config))
         return err_set(err, ERR_USAGE,
                        "'%s' is no run, such as 3, no attempt, such as 3.2, and no kind of agent",
                        who);

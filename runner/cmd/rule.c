@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gate/rule.h"
+#include "runner/agents/agent.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 #include "runner/cmd/client.h"
@@ -36,19 +37,39 @@ static bool fill_scope(struct rule *rule, struct err *err)
     return true;
 }
 
+/* A mistyped kind would make a rule that never holds, and one that denies nothing. */
+static bool check_agent(const struct rule *rule, const struct config *config, struct err *err)
+{
+    const struct agent *found;
+    struct agent own;
+    AUTO_BUF struct buf names = BUF_INIT;
+    if (!rule->agent || agent_named(&found, &own, rule->agent, config))
+        return true;
+    agent_add_names(&names, config);
+    return err_set(
+        err, ERR_USAGE,
+        "there is no agent '%.64s'; there are %s ('headgate agent add' makes one of your "
+        "own; where 'for' is a word of the command write \"'for'\")",
+        rule->agent, names.ptr);
+}
+
 /* All or none. Checked here first, so that a mistake costs no server. */
 static bool add_rules(struct client *c, struct rules *rules, struct err *err)
 {
     AUTO_BUF struct buf report = BUF_INIT;
-    AUTO_JSON json_t *result = NULL;
+    AUTO_PATHS struct paths paths = {0};
+    AUTO_CONFIG struct config *config = NULL;
+    if (!paths_init(&paths, err) || !config_load(&config, &paths, err))
+        return false;
     json_t *texts = json_array(), *request = json_pack("{s:o}", "texts", texts);
     for (size_t i = 0; i < rules->n; i++) {
         AUTO_BUF struct buf text = BUF_INIT;
-        if (!fill_scope(&rules->v[i], err)) {
-            json_decref(request);
-            return false;
-        }
+        bool is_good = check_agent(&rules->v[i], config, err) && fill_scope(&rules->v[i], err);
         rule_text(&text, &rules->v[i]);
+        if (!is_good) {
+            json_decref(request);
+            return rules->n > 1 ? err_prefix(err, "rule %zu, '%.200s'", i + 1, text.ptr) : false;
+        }
         json_array_append_new(texts, jx_bytes(text.ptr, text.len));
     }
     return client_open(c, err) && rule_store(&report, c, request, err) && out_buf(&report, err);

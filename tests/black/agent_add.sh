@@ -51,6 +51,8 @@ check_equal 'resumed with them' '--again|' "$(git show "$tip:words.txt")"
 
 check 'default' git config --file "$XDG_CONFIG_HOME/headgate/config" agent.default mine
 check 'a run that names none' headgate run --ladder auto 'by default'
+check 'rules can be for it' headgate gate rule add deny exactly true for mine
+check 'and a rung' headgate gate ladder mine confirm
 check 'rm' headgate agent rm mine
 check_status 2 'it is gone' headgate agent check mine
 exit $FAILED

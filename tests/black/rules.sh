@@ -142,6 +142,15 @@ check_has 'is for all of its worktrees' " in repo $WORLD/repo/.git\$" "$OUT"
 headgate gate rule export | grep odd >"$WORLD/odd"
 check_status 0 'and is imported as it was exported' headgate gate rule import "$WORLD/odd"
 headgate gate rule rm "$(headgate gate rule ls --json | jq -r '.rules[-1].id')"
+check_status 2 'no rule for a kind of agent that is not there' headgate gate rule add deny path .github/ for cluade
+check_has 'which names those that are' "there is no agent 'cluade'; there are claude, .*command" "$OUT"
+check_status 2 'nor where the kind was a word of the command' headgate gate rule add allow exactly seek for work
+printf 'allow exactly fine for claude\ndeny path x for nobody/reviewer in repo %s\n' "$WORLD/repo" >"$WORLD/unknown"
+check_status 2 'nor from a file' headgate gate rule import "$WORLD/unknown"
+check_has 'which says which it is' "rule 2, 'deny path x for nobody/reviewer" "$OUT"
+check_status 1 'and none of it was made' sh -c "headgate gate rule ls | grep -E 'cluade|seek|fine'"
+check_status 0 'every kind is one' headgate gate rule add ask exactly make rare for '*/reviewer'
+headgate gate rule rm "$(headgate gate rule ls --json | jq -r '.rules[-1].id')"
 check_status 1 'no export of a run that is not there' headgate gate log --export "$WORLD/of99" 99
 check_has 'which is said' 'nothing of run 99' "$OUT"
 check_status 2 'a state that no call has' headgate gate log --state bogus
