@@ -16,13 +16,14 @@ static const char heads[] = "refs/heads/";
 struct trace {
     const char *file;
     const char *doing;
+    bool sets_it; /* in the end */
 };
 
 static const struct trace traces[] = {
-    {"rebase-merge/head-name", "rebased"},
-    {"rebase-apply/head-name", "rebased"},
-    {"rebase-merge/update-refs", "rebased"},
-    {"BISECT_START", "bisected"},
+    {"rebase-merge/head-name", "rebased", true},
+    {"rebase-apply/head-name", "rebased", true},
+    {"rebase-merge/update-refs", "rebased", true},
+    {"BISECT_START", "bisected", false},
 };
 
 static const char *short_name(const char *ref)
@@ -60,10 +61,10 @@ static char *folder_of(const char *git_dir)
     return text_clean(text.ptr);
 }
 
-static char *look_at(const char *git_dir, const char *full_ref)
+static char *look_at(const char *git_dir, const char *full_ref, bool only_setting)
 {
     for (size_t i = 0; i < ARRAY_LEN(traces); i++) {
-        if (!names_it(git_dir, traces[i].file, full_ref))
+        if ((only_setting && !traces[i].sets_it) || !names_it(git_dir, traces[i].file, full_ref))
             continue;
         AUTO_FREE char *folder = folder_of(git_dir);
         return xasprintf("is being %s at %s", traces[i].doing, folder);
@@ -71,14 +72,24 @@ static char *look_at(const char *git_dir, const char *full_ref)
     return NULL;
 }
 
-void busy_with(char **ret, const char *common_dir, const char *full_ref)
+static void look(char **ret, const char *common_dir, const char *full_ref, bool only_setting)
 {
     AUTO_FREE char *parent = fs_join(common_dir, "worktrees");
-    *ret = look_at(common_dir, full_ref);
+    *ret = look_at(common_dir, full_ref, only_setting);
     AUTO_DIR DIR *entries = *ret ? NULL : opendir(parent);
     for (struct dirent *e; entries && !*ret && (e = readdir(entries));) {
         AUTO_FREE char *git_dir = fs_join(parent, e->d_name);
         if (e->d_name[0] != '.')
-            *ret = look_at(git_dir, full_ref);
+            *ret = look_at(git_dir, full_ref, only_setting);
     }
+}
+
+void busy_with(char **ret, const char *common_dir, const char *full_ref)
+{
+    look(ret, common_dir, full_ref, false);
+}
+
+void busy_rewriting(char **ret, const char *common_dir, const char *full_ref)
+{
+    look(ret, common_dir, full_ref, true);
 }

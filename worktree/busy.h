@@ -12,5 +12,8 @@
 /* *ret: a clause for people, "is being rebased at PATH", allocated; NULL: the branch is free. What
  * cannot be read counts as free: it is git's to complain of. */
 void busy_with(char **ret, const char *common_dir, const char *full_ref);
+/* The same for what will set the branch when it ends: a rebase. A bisection only goes back to it,
+ * wherever it is by then. */
+void busy_rewriting(char **ret, const char *common_dir, const char *full_ref);
 
 #endif

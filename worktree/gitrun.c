@@ -105,6 +105,7 @@ bool gitrun(struct proc_result *ret, const struct gitrun *g, const char *const *
         .input = g->input,
         .input_len = g->input_len,
         .input_fd = g->input_fd,
+        .output_fd = g->output_fd,
         .max_output_bytes = g->max_output_bytes,
         .timeout_ms = g->timeout_ms,
     };

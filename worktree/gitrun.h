@@ -27,7 +27,8 @@ struct gitrun {
     bool plain_config; /* no setting added: the configuration itself is to be listed */
     const void *input; /* NULL: none */
     size_t input_len;
-    int input_fd;            /* used when > 0 and input is NULL; borrowed */
+    int input_fd;  /* used when > 0 and input is NULL; borrowed */
+    int output_fd; /* standard output goes here when > 0, and is not in the result; borrowed */
     size_t max_output_bytes; /* 0: LIMIT_CAPTURE_BYTES */
     int64_t max_data_bytes;  /* of memory of its own, RLIMIT_DATA; 0: no limit */
     int64_t timeout_ms;      /* 0: none, as for work on what the person has made */

@@ -15,13 +15,25 @@ static bool refuse(const struct landing *l, const struct err *why, struct err *e
 {
     static const char *const own_files[] = {"not uptodate", "would be overwritten", "would lose"};
     AUTO_FREE char *shown = text_clean(l->checkout);
-    const char *advice = "";
+    const char *advice = l->doing ? "finish that or give it up there" : "put that right there";
     for (size_t i = 0; i < ARRAY_LEN(own_files); i++)
         if (strstr(why->text, own_files[i]))
-            advice = "; commit, stash or move what is yours there, then merge again";
+            advice = "commit, stash or move what is yours there";
     return err_set(err, ERR_REFUSED,
-                   "the checkout at %s cannot be updated, nothing was changed: %s%s", shown,
-                   why->text, advice);
+                   "the checkout at %s cannot be updated, nothing was changed: %.500s; %s, then "
+                   "merge again, or merge with --ref-only: only the branch moves, and this "
+                   "checkout stays as it is, off the branch",
+                   shown, why->text, advice);
+}
+
+/* git merge would say so in the end; a dry run does not come that far. */
+static bool check_doing(const struct landing *l, struct err *err)
+{
+    struct err why = ERR_INIT;
+    if (!l->doing || (strcmp(l->doing, "merge") != 0 && strcmp(l->doing, "cherry-pick") != 0))
+        return true;
+    err_set(&why, ERR_REFUSED, "a %s is under way there", l->doing);
+    return refuse(l, &why, err);
 }
 
 /* What git read-tree would overwrite and git merge refuses to: files that are ignored and not
@@ -75,7 +87,7 @@ bool landing_check(const struct landing *l, const char *new_oid, struct err *err
     AUTO_FREE char *copy = fs_join(l->quarantine, "index");
     struct gitrun dry = {.cwd = l->checkout, .index_file = copy, .env = l->env};
     struct err why = ERR_INIT;
-    if (!find_index(&index, l, err) ||
+    if (!check_doing(l, err) || !find_index(&index, l, err) ||
         (fs_exists(index.ptr) && !fs_copy_file(AT_FDCWD, index.ptr, AT_FDCWD, copy, err)) ||
         !gitrun(&r, &dry, GIT_ARGS("update-index", "-q", "--refresh"), err))
         return false;

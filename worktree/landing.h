@@ -9,6 +9,7 @@
 
 struct landing {
     const char *checkout;
+    const char *doing;      /* what is under way there (places_doing); NULL: nothing */
     const char *quarantine; /* where new objects are, until they move in */
     const struct strv *env; /* in which git sees them */
     const char *ref;        /* the branch that is checked out there, in full */

@@ -1,8 +1,8 @@
 /*
  * merge: an attempt's branch into a branch of the person's. The new commit is computed from
- * objects; then there is one effect: the branch moves by compare-and-swap, or, where it is checked
- * out, `git merge --ff-only` updates that checkout as the person's own git would. Before it nothing
- * has changed, so there is nothing to undo.
+ * objects; then there is one effect: the branch moves by compare-and-swap (leave.h), or, where it
+ * is checked out, `git merge --ff-only` updates that checkout as the person's own git would. Before
+ * it nothing has changed, so there is nothing to undo.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,10 @@
 #include "worktree/gitrun.h"
 #include "worktree/graft.h"
 #include "worktree/landing.h"
+#include "worktree/leave.h"
+#include "worktree/merge_message.h"
 #include "worktree/merged.h"
+#include "worktree/places.h"
 #include "worktree/quarantine.h"
 #include "worktree/refs.h"
 #include "worktree/repo.h"
@@ -33,7 +36,7 @@ struct merging {
     enum wt_merge_how how;
     char *into; /* short name of the target */
     char *target_ref;
-    char *checkout; /* where the target is checked out, NULL: nowhere */
+    struct places places; /* where the target is checked out */
     char *quarantine;
     struct strv env;
     struct graft graft;
@@ -49,7 +52,7 @@ static void merging_release(struct merging *m)
     }
     free(m->into);
     free(m->target_ref);
-    free(m->checkout);
+    places_release(&m->places);
     free(m->quarantine);
     strv_release(&m->env);
     wt_merge_release(&m->result);
@@ -59,6 +62,9 @@ static void merging_release(struct merging *m)
 
 void wt_merge_release(struct wt_merge *m)
 {
+    for (size_t i = 0; i < m->n_left; i++)
+        free(m->left[i].path);
+    free(m->left);
     strv_release(&m->conflicts);
     free(m->note);
     free(m->into);
@@ -102,11 +108,19 @@ static bool take_target(struct merging *m, const struct ref_list *refs, struct e
         return err_set(err, ERR_NOT_FOUND, "there is no branch named %s", shown);
     }
     memcpy(m->graft.target, oid, strlen(oid) + 1);
-    busy_with(&busy, m->repo->common_dir, m->target_ref);
+    memcpy(m->result.target, oid, strlen(oid) + 1);
+    busy_rewriting(&busy, m->repo->common_dir, m->target_ref);
+    if (busy)
+        return err_set(err, ERR_REFUSED,
+                       "the branch %s %s, which sets it when it ends; finish that or give it up "
+                       "there, then merge. Nothing was changed",
+                       shown, busy);
+    if (!m->ask->ref_only)
+        busy_with(&busy, m->repo->common_dir, m->target_ref);
     return !busy ||
            err_set(err, ERR_REFUSED,
-                   "the branch %s %s; finish that or give it up there, then merge. Nothing "
-                   "was changed",
+                   "the branch %s %s; finish that or give it up there, then merge, or merge with "
+                   "--ref-only, which disturbs no bisection. Nothing was changed",
                    shown, busy);
 }
 
@@ -149,18 +163,6 @@ static bool take_tip(struct merging *m, const struct ref_list *refs, const char 
     return ask->tip || !*branch || note_apart(m, refs_oid(refs, own), err);
 }
 
-/* Of a git folder that lies elsewhere (git init --separate-git-dir), git lists the folder itself.
- */
-static void correct_checkout(struct merging *m)
-{
-    const struct wt_repo *repo = m->repo;
-    bool is_main = repo->toplevel && strcmp(repo->git_dir, repo->common_dir) == 0;
-    if (!m->checkout || !is_main || strcmp(m->checkout, repo->common_dir) != 0)
-        return;
-    free(m->checkout);
-    m->checkout = xstrdup(repo->toplevel);
-}
-
 static bool look(struct merging *m, struct err *err)
 {
     AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
@@ -181,10 +183,8 @@ static bool look(struct merging *m, struct err *err)
     const char *common = m->repo->common_dir;
     if (!refs_list(&refs, common, GIT_ARGS(source, m->target_ref, own), err) ||
         !take_target(m, &refs, err) || !take_tip(m, &refs, source, err) ||
-        !repo_checkout_of(&m->checkout, common, m->target_ref, err) ||
-        !gitcfg_load(&cfg, common, err))
+        !places_of(&m->places, m->repo, m->target_ref, err) || !gitcfg_load(&cfg, common, err))
         return false;
-    correct_checkout(m);
     m->graft.is_signed = gitcfg_bool(&cfg, "commit.gpgsign", false);
     m->graft.common_dir = common;
     m->graft.env = &m->env;
@@ -220,28 +220,6 @@ static bool count_sides(const struct merging *m, long *ret_target, long *ret_tip
     return true;
 }
 
-static char *squash_message(const struct merging *m)
-{
-    AUTO_BUF struct buf text = BUF_INIT;
-    AUTO_FREE char *range = xasprintf("%s..%s", m->graft.target, m->graft.tip);
-    struct gitrun g = {.git_dir = m->repo->common_dir};
-    struct err ignored = ERR_INIT; /* then without the list */
-    buf_addf(&text, "Squash %s\n\n", m->ask->branch);
-    if (!gitrun_out(&text, &g,
-                    GIT_ARGS("log", "--reverse", "--max-count=200", "--format=* %s", range),
-                    &ignored))
-        return xasprintf("Squash %s", m->ask->branch);
-    return buf_steal(&text);
-}
-
-static char *merge_message(const struct merging *m)
-{
-    bool is_default = strcmp(m->into, "main") == 0 || strcmp(m->into, "master") == 0;
-    if (is_default)
-        return xasprintf("Merge branch '%s'", m->ask->branch);
-    return xasprintf("Merge branch '%s' into %s", m->ask->branch, m->into);
-}
-
 /* Whether the tip's work is in the target already, as one commit or one by one. */
 static bool is_known(bool *ret, const struct merging *m, struct err *err)
 {
@@ -275,7 +253,8 @@ static bool make_merge(struct merging *m, char ret_new[65], struct err *err)
 {
     struct graft *g = &m->graft;
     char tree[65], target_tree[65];
-    AUTO_FREE char *message = m->ask->message ? xstrdup(m->ask->message) : merge_message(m);
+    AUTO_FREE char *message =
+        m->ask->message ? xstrdup(m->ask->message) : merge_message(m->ask->branch, m->into);
     if (!graft_tree_of(target_tree, g, g->target, err) ||
         !graft_merge_trees(tree, &m->result.conflicts, g, g->target, g->tip, err))
         return false;
@@ -304,7 +283,8 @@ static bool make_squash(struct merging *m, bool is_ahead, char ret_new[65], stru
         memcpy(ret_new, g->target, sizeof(g->target));
         return true;
     }
-    AUTO_FREE char *message = m->ask->message ? xstrdup(m->ask->message) : squash_message(m);
+    AUTO_FREE char *message =
+        m->ask->message ? xstrdup(m->ask->message) : merge_squash_message(m->ask->branch, g);
     return graft_commit(ret_new, g, tree, g->target, NULL, message, author.n ? &author : NULL, err);
 }
 
@@ -344,16 +324,58 @@ static bool compute(struct merging *m, char ret_new[65], struct err *err)
     return err_set(err, ERR_INTERNAL, "unknown way to merge");
 }
 
-static bool move_ref(const struct merging *m, const char *new_oid, struct err *err)
+static void note_left(struct merging *m)
 {
-    AUTO_BUF struct buf tx = BUF_INIT;
-    AUTO_FREE char *reason = xasprintf("headgate: merge %s", m->ask->branch);
-    struct err why = ERR_INIT;
-    refs_tx_set(&tx, m->target_ref, new_oid, m->graft.target);
-    if (refs_tx_run(&tx, m->repo->common_dir, reason, &why))
+    struct wt_merge *result = &m->result;
+    result->left = xreallocarray(NULL, m->places.n, sizeof(*result->left));
+    for (size_t i = 0; i < m->places.n; i++) {
+        const struct place *p = &m->places.v[i];
+        result->left[result->n_left++] = (struct wt_left){
+            .path = xstrdup(p->path), .doing = places_doing(p), .is_there = p->is_there};
+    }
+}
+
+/* The branch alone; what has it checked out goes off it. */
+static bool move_ref(struct merging *m, const char *new_oid, struct err *err)
+{
+    AUTO_FREE char *what = xasprintf("merge %s", m->ask->branch);
+    const struct leave leave = {
+        .repo = m->repo,
+        .scratch = m->quarantine,
+        .ref = m->target_ref,
+        .target = m->graft.target,
+        .what = what,
+        .places = &m->places,
+    };
+    if (m->places.n > 0)
+        note_left(m);
+    return m->ask->dry_run || leave_and_move(&leave, new_oid, err);
+}
+
+/* Where files are to be updated; NULL: nowhere. */
+static const struct place *landing_place(const struct merging *m)
+{
+    bool is_one = m->places.n == 1 && m->places.v[0].is_there;
+    return is_one && !m->ask->ref_only ? &m->places.v[0] : NULL;
+}
+
+/* One of them could be updated, and the next commit in another would take the merge back. */
+static bool check_only_place(const struct merging *m, struct err *err)
+{
+    AUTO_BUF struct buf all = BUF_INIT;
+    AUTO_FREE char *into = text_clean(m->into);
+    if (m->places.n < 2 || m->ask->ref_only)
         return true;
-    return err_set(err, ERR_CONFLICT, "the branch %s could not be moved, nothing was changed: %s",
-                   m->into, why.text);
+    for (size_t i = 0; i < m->places.n; i++) {
+        AUTO_FREE char *path = text_clean(m->places.v[i].path);
+        buf_addf(&all, "%s%s", i ? " and " : "", path);
+    }
+    return err_set(err, ERR_REFUSED,
+                   "%s is checked out at %s, and only one of them could follow, so nothing was "
+                   "changed; switch the others to another branch (those that are gone: git "
+                   "worktree prune), then merge again, or merge with --ref-only: only the branch "
+                   "moves, and they stay as they are, off the branch",
+                   into, all.ptr);
 }
 
 /* A squash or a rebase leaves the tip outside every branch: this tells discard that it is not lost.
@@ -381,36 +403,29 @@ static bool seal(const struct merging *m, const char *new_oid, struct err *err)
     return quarantine_seal(m->quarantine, m->repo->common_dir, &revs, err);
 }
 
-static bool apply(struct merging *m, const char *new_oid, bool dry_run, struct err *err)
+static bool apply(struct merging *m, const char *new_oid, struct err *err)
 {
-    bool is_there = m->checkout && fs_is_dir(m->checkout);
-    char *moved_subs = NULL;
+    const struct place *place = landing_place(m);
+    AUTO_FREE char *moved_subs = NULL;
     const struct landing landing = {
-        .checkout = m->checkout,
+        .checkout = place ? place->path : NULL,
+        .doing = place ? places_doing(place) : NULL,
         .quarantine = m->quarantine,
         .env = &m->env,
         .ref = m->target_ref,
         .target = m->graft.target,
     };
-    if (is_there && !landing_check(&landing, new_oid, err))
+    if (!check_only_place(m, err) || (place && !landing_check(&landing, new_oid, err)))
         return false;
-    if (dry_run)
-        return true;
+    if (m->ask->dry_run)
+        return place || move_ref(m, new_oid, err);
     if (!wt_fault(err) || !seal(m, new_oid, err) ||
         !quarantine_migrate(m->quarantine, m->repo->common_dir, err) || !wt_fault(err) ||
-        !subs_hold_merged(&moved_subs, m->repo, m->graft.target, new_oid, err))
+        !subs_hold_merged(&moved_subs, m->repo, m->graft.target, new_oid, err) ||
+        !(place ? landing_update(&landing, new_oid, err) : move_ref(m, new_oid, err)))
         return false;
-    AUTO_FREE char *note = moved_subs;
-    if (!(is_there ? landing_update(&landing, new_oid, err) : move_ref(m, new_oid, err)))
-        return false;
-    if (note)
-        add_note(m, note);
-    if (m->checkout && !is_there) {
-        AUTO_FREE char *shown = text_clean(m->checkout);
-        AUTO_FREE char *stayed =
-            xasprintf("the ref moved, the checkout did not: %s is not there", shown);
-        add_note(m, stayed);
-    }
+    if (moved_subs)
+        add_note(m, moved_subs);
     remember(m);
     return true;
 }
@@ -434,7 +449,7 @@ static bool merge_once(struct wt_merge *ret, bool *ret_disturbed, const struct w
         m.result.up_to_date = strcmp(new_oid, m.graft.target) == 0;
         if (!m.result.up_to_date) {
             memcpy(m.result.commit, new_oid, sizeof(new_oid));
-            ok = apply(&m, new_oid, ask->dry_run, err);
+            ok = apply(&m, new_oid, err);
         }
     }
     *ret_disturbed =

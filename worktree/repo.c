@@ -192,7 +192,7 @@ bool wt_repo_open(struct wt_repo *ret, const char *path, struct err *err)
 /* git gives up when an entry goes between its readdir and its look: with many discards at once,
  * somebody always just removes one. Each try fails only for an entry that went meanwhile, so it
  * ends. */
-static bool list_worktrees(struct buf *out, const char *common_dir, struct err *err)
+bool repo_list_worktrees(struct buf *out, const char *common_dir, struct err *err)
 {
     struct gitrun g = {.git_dir = common_dir};
     struct err why = ERR_INIT;
@@ -208,7 +208,7 @@ static bool list_worktrees(struct buf *out, const char *common_dir, struct err *
 bool repo_checkout_of(char **ret, const char *common_dir, const char *full_ref, struct err *err)
 {
     AUTO_BUF struct buf out = BUF_INIT;
-    if (!list_worktrees(&out, common_dir, err))
+    if (!repo_list_worktrees(&out, common_dir, err))
         return false;
     const char *path = NULL;
     for (const char *p = out.ptr; p < out.ptr + out.len; p += strlen(p) + 1) {

@@ -4,6 +4,7 @@
 #ifndef WORKTREE_REPO_H
 #define WORKTREE_REPO_H
 
+#include "runner/base/buf.h"
 #include "runner/base/strv.h"
 #include "worktree/worktree.h"
 
@@ -12,4 +13,7 @@
  * every ref format. */
 bool repo_checkout_of(char **ret, const char *common_dir, const char *full_ref,
                       struct err *err) WARN_UNUSED;
+/* All worktrees as `git worktree list --porcelain -z` has them, the main one first. */
+bool repo_list_worktrees(struct buf *out, const char *common_dir, struct err *err) WARN_UNUSED;
+
 #endif

@@ -272,6 +272,7 @@ bool wt_take(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_t
         .how = WT_MERGE_SQUASH,
         .message = ask->message,
         .leave_out = ask->base,
+        .ref_only = ask->ref_only,
         .dry_run = ask->dry_run,
     };
     return is_made && wt_merge(ret, repo, &merge, err);

@@ -262,12 +262,23 @@ enum wt_merge_how {
     WT_MERGE_SQUASH,
     WT_MERGE_REBASE
 };
+/* A checkout that has the target and was not updated: its files and index are as they were, its
+ * HEAD is detached. */
+struct wt_left {
+    char *path;        /* raw */
+    const char *doing; /* what is under way there: "merge", "cherry-pick", "revert", "am"; NULL:
+                          nothing. Static */
+    bool is_there;     /* false: its folder is gone, or on a disk that is not there now */
+};
 struct wt_merge {
     char commit[65]; /* the target's new commit, "" when up to date or conflicts */
     bool up_to_date, was_ff;
     struct strv conflicts; /* raw paths; non-empty means nothing was changed */
     char *into;            /* short name of the branch that it was about */
-    char *note;            /* "the ref moved, the checkout did not: ...", or NULL */
+    char *note;            /* sentences for a person, or NULL */
+    char target[65];       /* what the target was before */
+    struct wt_left *left;  /* with a dry run: those that would be */
+    size_t n_left;
 };
 void wt_merge_release(struct wt_merge *m);
 #define WT_MERGE_INIT \
@@ -288,11 +299,15 @@ struct wt_merge_ask {
                                     the branch has merged its target. NULL: none */
     const struct strv *trailers; /* "Key: value" lines for every commit that is made; there is then
                                     no fast-forward. NULL: none */
-    bool dry_run;                /* changes nothing */
+    bool ref_only; /* no checkout is updated: those that have the target are left as they are, off
+                      it, their HEAD detached at its old commit */
+    bool dry_run;  /* changes nothing */
 };
 /* Merge the attempt's branch. A target that is checked out is updated there by `git merge
  * --ff-only` with the person's own hooks and filters; ERR_REFUSED when local, untracked or ignored
- * files would be overwritten, and when the target is being rebased or bisected. Work that is in the
+ * files would be overwritten, when the target is checked out more than once (ref_only takes both),
+ * and when it is being rebased or bisected (ref_only takes the latter). A checkout whose folder is
+ * gone is left as ref_only leaves it. Work that is in the
  * target already, squashed or picked, is up to date. What is made is signed when the person
  * signs; with a rebase that is every commit. A rebase keeps each commit's author, a
  * squash the author of all its commits when that is one. */
@@ -311,7 +326,7 @@ struct wt_take_ask {
                                   are ERR_REFUSED with the reason, by whatever name they were
                                   picked. NULL: none */
     const char *message;
-    bool dry_run;
+    bool ref_only, dry_run;
 };
 bool wt_take(struct wt_merge *ret, const struct wt_repo *repo, const struct wt_take_ask *ask,
              struct err *err) WARN_UNUSED;

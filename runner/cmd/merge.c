@@ -7,13 +7,15 @@
 #include "runner/cmd/comment.h"
 #include "runner/cmd/out.h"
 #include "runner/cmd/print_attempts.h"
+#include "runner/cmd/print_left.h"
 #include "runner/cmd/tree.h"
 
 #define AUTO_WT_MERGE __attribute__((cleanup(wt_merge_release)))
 
 struct merge_opts {
-    bool squash, rebase, reviewed, dry_run, trailers, to_agent;
+    bool squash, rebase, reviewed, ref_only, dry_run, trailers, to_agent, json;
     const char *into;
+    json_t *done; /* what was done, for --json */
 };
 
 static enum wt_merge_how merge_how(const struct merge_opts *o)
@@ -32,7 +34,7 @@ static char *merge_message(const json_t *attempt, bool squash)
 
 /* What could run on this host next must have been looked at, in all attempts before the first is
  * merged. */
-static bool check_reviewed(const json_t *attempts, struct err *err)
+static bool check_reviewed(const json_t *attempts, bool is_json, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT, ids = BUF_INIT;
     struct print p;
@@ -48,7 +50,7 @@ static bool check_reviewed(const json_t *attempts, struct err *err)
     }
     if (ids.len == 0)
         return true;
-    return out_buf(&text, err) &&
+    return (is_json || out_buf(&text, err)) &&
            err_set(err, ERR_REFUSED,
                    "look at these first (headgate review%s), then merge with --reviewed", ids.ptr);
 }
@@ -130,6 +132,25 @@ static bool record(struct client *c, const json_t *attempt, const struct wt_merg
     return client_call(&result, c, "attempt.merged", request, err);
 }
 
+static void add_done(const struct merge_opts *o, const json_t *attempt, const struct wt_merge *m)
+{
+    json_t *one = json_object();
+    jx_set_str(one, "attempt", jx_str(attempt, "id", ""));
+    jx_set_str(one, "into", m->into);
+    jx_set_str(one, "was", m->target);
+    jx_set_str(one, "commit", *m->commit && !o->dry_run ? m->commit : NULL);
+    jx_set_bool(one, "up_to_date", m->up_to_date);
+    jx_set_bool(one, "ff", m->was_ff);
+    jx_set_bool(one, "dry_run", o->dry_run);
+    jx_set_str(one, "note", m->note);
+    json_t *conflicts = json_array();
+    for (size_t i = 0; i < m->conflicts.n; i++)
+        json_array_append_new(conflicts, jx_bytes(m->conflicts.v[i], strlen(m->conflicts.v[i])));
+    json_object_set_new(one, "conflicts", conflicts);
+    json_object_set_new(one, "left", print_left_json(m));
+    json_array_append_new(o->done, one);
+}
+
 static void tell(struct buf *out, const json_t *attempt, const struct merge_opts *o,
                  const struct wt_merge *m)
 {
@@ -150,6 +171,7 @@ static void tell(struct buf *out, const json_t *attempt, const struct merge_opts
         buf_addf(out, ", now %.*s", OID_SHORT, m->commit);
     if (strcmp(jx_str(attempt, "state", ""), "running") == 0)
         buf_adds(out, " (it still runs: what it commits from now on is not in)");
+    print_left(out, m, o->dry_run);
     buf_addf(out, "%s%s\n", *note ? "; " : "", note);
 }
 
@@ -201,20 +223,62 @@ static bool merge_one(struct client *c, const json_t *attempts, size_t index,
         .message = message,
         .leave_out = is_wip ? jx_str(attempt, "base", NULL) : NULL,
         .trailers = o->trailers ? &trailers : NULL,
+        .ref_only = o->ref_only,
         .dry_run = o->dry_run,
     };
     if (!tree_has_work(attempt)) {
         buf_addf(&text, "%s has nothing to merge\n", jx_str(attempt, "id", "?"));
-        return out_buf(&text, err);
+        return o->json || out_buf(&text, err);
     }
     if (!tree_repo(&repo, attempt, err) || !wt_merge(&m, &repo, &ask, err))
         return false;
+    if (m.conflicts.n && o->json)
+        add_done(o, attempt, &m);
     if (m.conflicts.n)
         return conflict(c, attempt, o, &repo, &m, err);
     if (o->dry_run && !try_after(attempts, index, &repo, &ask, err))
         return false;
-    tell(&text, attempt, o, &m);
+    if (o->json)
+        add_done(o, attempt, &m);
+    else
+        tell(&text, attempt, o, &m);
     return out_buf(&text, err) && (o->dry_run || record(c, attempt, &m, err));
+}
+
+/* The first merge may take the main checkout off its branch; those after it are meant for the same
+ * one. */
+static bool name_targets(const json_t *attempts, const struct merge_opts *o, struct err *err)
+{
+    size_t i;
+    json_t *attempt;
+    json_array_foreach(attempts, i, attempt)
+    {
+        struct err why = ERR_INIT;
+        if (named_target(attempt, o))
+            continue;
+        AUTO_FREE char *branch = wt_main_branch(jx_str(attempt, "common", ""), &why);
+        if (branch)
+            jx_set_str(attempt, "into", branch);
+        else if (why.code != ERR_NONE) {
+            *err = why;
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool merge_all(struct client *c, const json_t *attempts, const struct merge_opts *o,
+                      struct err *err)
+{
+    if (o->ref_only && !name_targets(attempts, o, err))
+        return false;
+    bool ok = true;
+    for (size_t i = 0; ok && i < json_array_size(attempts); i++)
+        ok = merge_one(c, attempts, i, o, err);
+    struct err why = ERR_INIT;
+    if (!o->json || out_json(o->done, ok ? err : &why))
+        return ok;
+    return false;
 }
 
 static bool merge(char **argv, struct err *err)
@@ -225,6 +289,8 @@ static bool merge(char **argv, struct err *err)
         {0, "rebase", OPT_FLAG, &o.rebase, NULL, "its commits on top of the branch", 0, 0},
         {0, "into", OPT_STRING, &o.into, "BRANCH", "branch to merge into (the one checked out)", 0,
          0},
+        {0, "ref-only", OPT_FLAG, &o.ref_only, NULL,
+         "move the branch alone; a checkout stays as it is, off it", 0, 0},
         {0, "reviewed", OPT_FLAG, &o.reviewed, NULL, "what could run on this host was looked at", 0,
          0},
         {0, "trailers", OPT_FLAG, &o.trailers, NULL,
@@ -232,22 +298,22 @@ static bool merge(char **argv, struct err *err)
         {0, "to-agent", OPT_FLAG, &o.to_agent, NULL, "conflicts become the agent's next message", 0,
          0},
         {0, "dry-run", OPT_FLAG, &o.dry_run, NULL, "only say whether it would work", 0, 0},
+        {0, "json", OPT_FLAG, &o.json, NULL, "what was done as one JSON array", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_CLIENT struct client c = CLIENT_INIT;
     AUTO_JSON json_t *attempts = NULL;
+    AUTO_JSON json_t *done = json_array();
+    o.done = done;
     if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 1, SIZE_MAX, err))
         return false;
     if (o.squash && o.rebase)
         return cmd_usage(argv[0], "--squash and --rebase exclude each other", err);
     if (!client_open(&c, err) || !tree_attempts(&attempts, &c, &args.operands, err))
         return false;
-    if (!o.reviewed && !o.dry_run && !check_reviewed(attempts, err))
+    if (!o.reviewed && !o.dry_run && !check_reviewed(attempts, o.json, err))
         return false;
-    for (size_t i = 0; i < json_array_size(attempts); i++)
-        if (!merge_one(&c, attempts, i, &o, err))
-            return false;
-    return true;
+    return merge_all(&c, attempts, &o, err);
 }
 
 int cmd_merge(int argc, char **argv)

@@ -77,13 +77,14 @@ const struct command commands[] = {
     {"comment", cmd_comment, "write about an attempt's work, and send it to its agent",
      "[--json] A [[FILE[:LINE]] TEXT] | --send [-i] A | --rm N A", NULL, NULL},
     {"take", cmd_take, "commit some files or hunks of an attempt to a branch",
-     "[--except] [--reviewed] [--into BRANCH] [-m TEXT] [--dry-run] A FILE|FOLDER... | --hunk "
-     "FILE:N... A",
+     "[--except] [--reviewed] [--into BRANCH] [-m TEXT] [--ref-only] [--dry-run] A FILE|FOLDER... "
+     "| --hunk FILE:N... A",
      NULL, NULL},
     {"conflicts", cmd_conflicts, "try merges without doing them", "[--into BRANCH] [--json] [A...]",
      NULL, NULL},
     {"merge", cmd_merge, "bring attempts' work into a branch",
-     "[--squash|--rebase] [--into BRANCH] [--reviewed] [--to-agent] [--trailers] [--dry-run] A...",
+     "[--squash|--rebase] [--into BRANCH] [--ref-only] [--reviewed] [--to-agent] [--trailers] "
+     "[--dry-run] [--json] A...",
      NULL, NULL},
     {"discard", cmd_discard, "remove attempts with their worktrees and branches", "[--force] A...",
      NULL, NULL},

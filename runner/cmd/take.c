@@ -8,10 +8,11 @@
 #include "runner/base/text.h"
 #include "runner/cmd/cmd.h"
 #include "runner/cmd/out.h"
+#include "runner/cmd/print_left.h"
 #include "runner/cmd/tree.h"
 
 struct take_opts {
-    bool except, reviewed, dry_run;
+    bool except, reviewed, ref_only, dry_run;
     const char *into, *message;
     struct strv hunks;
 };
@@ -46,12 +47,13 @@ static bool tell(const json_t *attempt, const struct take_opts *o, const struct 
                        id, paths.ptr);
     }
     if (m->up_to_date)
-        buf_addf(&text, "this part of %s is there already\n", id);
+        buf_addf(&text, "this part of %s is there already", id);
     else if (o->dry_run)
-        buf_addf(&text, "this part of %s would merge cleanly\n", id);
+        buf_addf(&text, "this part of %s would merge cleanly", id);
     else
-        buf_addf(&text, "taken from %s as %.*s%s%s\n", id, OID_SHORT, m->commit,
-                 m->note ? "; " : "", m->note ? m->note : "");
+        buf_addf(&text, "taken from %s as %.*s", id, OID_SHORT, m->commit);
+    print_left(&text, m, o->dry_run);
+    buf_addf(&text, "%s%s\n", m->note ? "; " : "", m->note ? m->note : "");
     return out_buf(&text, err);
 }
 
@@ -67,6 +69,8 @@ static bool take(char **argv, struct err *err)
         {0, "into", OPT_STRING, &o.into, "BRANCH", "branch to commit to (the one checked out)", 0,
          0},
         {'m', "message", OPT_STRING, &o.message, "TEXT", "message of the commit", 0, 0},
+        {0, "ref-only", OPT_FLAG, &o.ref_only, NULL,
+         "move the branch alone; a checkout stays as it is, off it", 0, 0},
         {0, "dry-run", OPT_FLAG, &o.dry_run, NULL, "only say whether it would work", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
@@ -106,6 +110,7 @@ static bool take(char **argv, struct err *err)
         .except = o.except,
         .unseen = &unseen,
         .message = message,
+        .ref_only = o.ref_only,
         .dry_run = o.dry_run,
     };
     return wt_take(&m, &repo, &ask, err) && tell(attempt, &o, &m, err);
