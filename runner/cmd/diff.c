@@ -35,9 +35,17 @@ static void add_heading(struct buf *out, const struct print *p, const json_t *at
     buf_addch(out, '\n');
 }
 
+/* Paths that are there and unchanged: an empty answer, which must not look like a mistake. */
+static void note_unchanged(bool is_empty, const struct strv *paths)
+{
+    if (is_empty && paths->n > 0)
+        fprintf(stderr, "headgate: note: nothing was changed there\n");
+}
+
 static bool print_json(const json_t *attempts, const struct strv *paths, struct err *err)
 {
     AUTO_JSON json_t *rows = json_array();
+    bool is_empty = true;
     size_t i;
     const json_t *attempt;
     json_array_foreach(attempts, i, attempt)
@@ -51,7 +59,9 @@ static bool print_json(const json_t *attempts, const struct strv *paths, struct 
             !diff_json(&files, patch.ptr, patch.len, err))
             return false;
         jx_set(row, "files", files);
+        is_empty = is_empty && patch.len == 0;
     }
+    note_unchanged(is_empty, paths);
     return out_json(rows, err);
 }
 
@@ -96,10 +106,12 @@ static bool diff(char **argv, struct err *err)
         return false;
     strv_push(&words, args.operands.v[0]);
     strv_push_all(&paths, args.operands.v + 1);
-    if (!client_open(&c, err) || !tree_attempts(&attempts, &c, &words, err))
+    if (!client_open(&c, err) || !tree_attempts(&attempts, &c, &words, err) ||
+        !tree_check_paths(attempts, &paths, err))
         return false;
     if (json)
         return print_json(attempts, &paths, err);
+    bool is_empty = true;
     enum wt_diff_form form = stat ? WT_DIFF_STAT : WT_DIFF_PATCH;
     out_print(&p);
     if (pager) { /* it colours by itself */
@@ -111,9 +123,12 @@ static bool diff(char **argv, struct err *err)
         if (json_array_size(attempts) > 1)
             add_heading(&text, &p, attempt);
         add_warning(&text, &p, attempt);
+        size_t before = text.len;
         if (!add_patch(&text, &p, attempt, form, &paths, err))
             return false;
+        is_empty = is_empty && text.len == before;
     }
+    note_unchanged(is_empty, &paths);
     return out_paged(&text, err);
 }
 

@@ -4,6 +4,7 @@
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
+#include "runner/base/text.h"
 
 static bool is_running(const json_t *attempt)
 {
@@ -68,4 +69,53 @@ bool tree_diff(struct buf *out, const json_t *attempt, enum wt_diff_form form,
         return true;
     return tree_repo(&repo, attempt, err) && tree_base(base, &repo, attempt, err) &&
            wt_diff(out, repo.common_dir, base, jx_str(attempt, "tip", ""), form, false, paths, err);
+}
+
+/* As people write a folder or what a shell completes: "./src/" is "src", and "." the top. */
+static char *plain_path(const char *path)
+{
+    while (strncmp(path, "./", 2) == 0)
+        path += 2 + strspn(path + 2, "/");
+    size_t len = strlen(path);
+    while (len > 0 && path[len - 1] == '/')
+        len--;
+    return strncmp(path, ".", len) == 0 ? xstrdup("") : xstrndup(path, len);
+}
+
+static bool has_path(bool *ret, const json_t *attempt, const char *path, struct err *err)
+{
+    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    AUTO_FREE char *plain = plain_path(path);
+    const char *base = jx_str(attempt, "base", "");
+    char compared[65];
+    if (!tree_repo(&repo, attempt, err) || !wt_has_path(ret, repo.common_dir, base, plain, err))
+        return false;
+    if (*ret || !tree_has_work(attempt))
+        return true;
+    if (!wt_has_path(ret, repo.common_dir, jx_str(attempt, "tip", ""), plain, err))
+        return false;
+    /* Since then it may have taken in more of its target, and removed that. */
+    return *ret || (tree_base(compared, &repo, attempt, err) &&
+                    wt_has_path(ret, repo.common_dir, compared, plain, err));
+}
+
+bool tree_check_paths(const json_t *attempts, const struct strv *paths, struct err *err)
+{
+    for (size_t p = 0; p < paths->n; p++) {
+        bool is_there = false;
+        for (size_t i = 0; i < json_array_size(attempts) && !is_there; i++)
+            if (!has_path(&is_there, json_array_get(attempts, i), paths->v[p], err))
+                return false;
+        if (is_there)
+            continue;
+        bool is_one = json_array_size(attempts) == 1;
+        AUTO_FREE char *shown = text_clean(paths->v[p]);
+        return err_set(err, ERR_NOT_FOUND,
+                       "there is no '%s' in %s, nor in what %s began from; write paths from the "
+                       "repository's top",
+                       shown,
+                       is_one ? jx_str(json_array_get(attempts, 0), "id", "?") : "any of these",
+                       is_one ? "it" : "they");
+    }
+    return true;
 }

@@ -19,6 +19,10 @@ bool tree_base(char ret[65], const struct wt_repo *repo, const json_t *attempt,
 /* Append the attempt's diff; nothing when it changed nothing. Not sanitised. paths NULL: all. */
 bool tree_diff(struct buf *out, const json_t *attempt, enum wt_diff_form form,
                const struct strv *paths, struct err *err) WARN_UNUSED;
+/* Each path is a file or folder of one of the attempts, or of what it began from: ERR_NOT_FOUND
+ * with the first that is none. */
+bool tree_check_paths(const json_t *attempts, const struct strv *paths,
+                      struct err *err) WARN_UNUSED;
 /* True when the attempt changed something. */
 bool tree_has_work(const json_t *attempt);
 

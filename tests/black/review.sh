@@ -4,7 +4,7 @@
 
 make_repo "$WORLD/repo"
 cd "$WORLD/repo"
-seq 60 >numbers && git add numbers && git commit -qm Numbers
+seq 60 >numbers && echo '*.o' >.gitignore && git add numbers .gitignore && git commit -qm Numbers
 headgate run --ladder auto -- sh -c 'sed -i "5s/.*/five/; 50s/.*/fifty/" numbers; git mv src/app.txt src/moved.txt; echo n >new; printf "a\0" >bin; chmod +x README; git add -A; git commit -qm Work' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
 run=$(last_run)
 headgate diff "$run.1" --json >"$WORLD/diff.json"
@@ -12,6 +12,15 @@ check_equal 'files with their kinds' 'T README,A bin,A new,M numbers,R src/moved
 check_equal 'binary, mode, old name' 'true 100755 src/app.txt' "$(jq -r '.[0].files | map({(.path): .}) | add | "\(.bin.binary) \(.README.new_mode) \(.["src/moved.txt"].old_path)"' "$WORLD/diff.json")"
 check_equal 'hunks with their lines' '1:2 2:47' "$(jq -r '[.[0].files[] | select(.path == "numbers") | .hunks[] | "\(.n):\(.old_start)"] | join(" ")' "$WORLD/diff.json")"
 check_equal 'one file alone' 1 "$(headgate diff "$run.1" new --json | jq '.[0].files | length')"
+check_status 0 'a folder, and a name from before' headgate diff "$run.1" ./src/ src/app.txt
+check_has 'are found' '^rename to src/moved.txt' "$OUT"
+for json in '' --json; do
+    check_status 1 "a path that is nowhere $json" headgate diff $json "$run.1" new numbres
+    check_has 'is told' "no 'numbres' in $run.1, .* from the repository's top" "$OUT"
+done
+check_status 0 'one that is there and was not touched' headgate diff --json "$run.1" .gitignore
+check_has 'is told too' 'nothing was changed there' "$OUT"
+check_equal 'beside the answer' '[]' "$(headgate diff --json "$run.1" .gitignore 2>"$WORLD/note" | jq -c '.[0].files')"
 check 'what is not a terminal gets a patch that applies' sh -c "headgate diff $run.1 numbers new | git apply --check"
 check_status 0 'through a program that shows patches' env HEADGATE_X=1 headgate diff "$run.1" --pager cat
 check_status 0 'take a file and a hunk' headgate take "$run.1" new --hunk numbers:2
