@@ -45,7 +45,7 @@ static bool show_paths(struct box_spec *spec, const struct strv *paths, unsigned
     for (size_t i = 0; i < paths->n; i++) {
         AUTO_FREE char *real = fs_realpath(paths->v[i], err);
         if (!real)
-            return false;
+            return err_prefix(err, flags & BOX_BIND_WRITE ? "--rw" : "--ro");
         if (strcmp(real, work) == 0)
             *ret_is_work_named = true;
         box_spec_bind(spec, real, real, flags);
@@ -108,12 +108,28 @@ static bool add_configured(struct box_spec *spec, const struct config *config,
            profile_show(spec, &rw, BOX_BIND_OPTIONAL | BOX_BIND_WRITE, home, err);
 }
 
+/* A mistyped path would leave bare what was to be covered. */
+static bool check_masks(const struct strv *masks, const char *home, const char *work,
+                        struct err *err)
+{
+    for (size_t i = 0; i < masks->n; i++) {
+        AUTO_FREE char *path = profile_path(masks->v[i], home, work, err);
+        if (!path)
+            return err_prefix(err, "--mask");
+        if (!fs_exists(path))
+            return err_set(err, ERR_USAGE, "--mask: there is no %s to cover", path);
+    }
+    return true;
+}
+
 /* After the work folder, below which relative paths to cover lie. */
 static bool add_named(struct box_spec *spec, const struct box_options *o,
                       const struct config *config, const struct strv *all, const char *home,
                       struct err *err)
 {
     AUTO_STRV struct strv mask = STRV_INIT;
+    if (!check_masks(&o->mask, home, spec->cwd, err))
+        return false;
     config_list(&mask, config, "box.mask");
     strv_push_all(&mask, strv_array(&o->mask));
     for (size_t i = 0; i < o->env.n; i++)

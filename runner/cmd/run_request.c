@@ -162,9 +162,20 @@ static bool add_paths(json_t *request, const char *key, const struct strv *paths
     return true;
 }
 
+/* A worktree may have what the checkout has not. */
+static bool has_in_commit(bool *ret, const struct run_start *start, const char *path,
+                          struct err *err)
+{
+    const char *top = start->repo.toplevel;
+    *ret = false;
+    return !top || !fs_is_at_or_below(path, top) || strlen(path) == strlen(top) ||
+           wt_has_path(ret, start->repo.common_dir, start->start.commit.oid, path + strlen(top) + 1,
+                       err);
+}
+
 /* A path in the repository stands for the same one in each worktree, so it is passed as it is
  * named, absolute but with its links. */
-static bool add_masks(json_t *request, const struct strv *masks, const struct wt_repo *repo,
+static bool add_masks(json_t *request, const struct strv *masks, const struct run_start *start,
                       struct err *err)
 {
     AUTO_STRV struct strv paths = STRV_INIT;
@@ -178,8 +189,10 @@ static bool add_masks(json_t *request, const struct strv *masks, const struct wt
             return err_prefix(err, "--mask");
         if (!text_is_utf8(path, strlen(path)))
             return err_set(err, ERR_USAGE, "--mask needs a path that is UTF-8");
-        bool is_ours = repo->toplevel && fs_is_at_or_below(path, repo->toplevel);
-        if (!is_ours && !fs_exists(path)) /* a worktree may have what the checkout has not */
+        bool is_there = fs_exists(path);
+        if (!is_there && !has_in_commit(&is_there, start, path, err))
+            return false;
+        if (!is_there)
             return err_set(err, ERR_USAGE, "--mask: there is no %s to cover", path);
         strv_push(&paths, path);
     }
@@ -346,8 +359,8 @@ bool run_request(json_t **ret, struct run_start *start, const struct run_opts *o
         !add_environment(request, o, config, agent, err) ||
         !add_login(request, o, config, agent, err) || !env_add_secrets(request, &o->secrets, err) ||
         !add_paths(request, "ro", &o->ro, err) || !add_paths(request, "rw", &o->rw, err) ||
-        !add_masks(request, &o->mask, &start->repo, err) || !check_net(&o->net, err) ||
-        !add_start(request, start, o, config, err))
+        !check_net(&o->net, err) || !add_start(request, start, o, config, err) ||
+        !add_masks(request, &o->mask, start, err))
         return false;
     jx_set_str(request, "agent", agent->name);
     jx_set_bool(request, "canary", !o->no_canary && config_bool(config, "run.canary", true));

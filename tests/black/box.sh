@@ -22,7 +22,11 @@ check_status 125 'no command' headgate box
 check_status 125 'a command without --' headgate box true
 check_status 125 'an egress list that cannot be read' headgate box --net 'bad host' -- true
 check_status 125 'an unknown layer' headgate box --off nosuch -- true
-check_status 125 'a path that is absent' headgate box --ro "$WORLD/absent" -- true
+for option in --ro --rw --mask; do
+    check_status 125 "a path that is absent: $option" headgate box $option "$WORLD/absent" -- true
+    check_has "is told with the option: $option" "^headgate: $option: .*$WORLD/absent" "$OUT"
+    check_status 125 "also a relative one: $option" headgate box $option ./absent -- true
+done
 check_status 125 'a required layer that is off' headgate box --off net --require net -- true
 check_has 'a required layer: named' 'net' "$OUT"
 check_status 0 'no server is started' sh -c '! headgate serve --status'

@@ -34,6 +34,8 @@ check_status 2 'an empty command' headgate run -- ''
 one_line 'an empty command' 'make test'
 check_status 2 'a mask of what is not there' headgate run --mask /nosuch/file -- true
 one_line 'a mask of what is not there' '/nosuch/file'
+check_status 2 'nor of one in the repository' headgate run --mask src/nosuch -- true
+one_line 'nor of one in the repository' "no $PWD/src/nosuch to cover"
 check_status 2 'unknown engine' headgate run --engine zip -- true
 check_status 2 'unknown layer' headgate run --require nosuch -- true
 check_status 1 'no such attempt' headgate show 99.1

@@ -13,6 +13,8 @@ check_equal 'box: configured mask' '' "$(headgate box -- cat README)"
 check_equal 'box: --mask' '' "$(headgate box --mask Makefile -- cat Makefile)"
 check_status 0 'run' headgate run --mask Makefile --env NAMED=n -- sh -c "echo \"[\$(cat $WORLD/cache/f)|\$CONFIGURED|\$NAMED|\$(cat README)|\$(cat Makefile)]\""
 headgate logs "$(last_run).1" >"$OUT"; check_has 'run: all overrides' '\[c\|yes\|n\|\|\]' "$OUT"
+echo s >later; git add later; git commit -qm Later; git rm -q later; git commit -qm Gone
+check_status 0 'run: a mask of what only the base has' headgate run --base HEAD~1 --mask later -- sh -c 'test -e later && cat later; test ! -s later'
 check_status 1 'run: rw of .git refused' headgate run --rw . -- true; tail -2 "$OUT"
 headgate run --detach --rw "$WORLD/shared" -- sh -c 'touch x; sleep 30' >/dev/null; r=$(last_run); until_true 20 is_running "$r.1"
 check_status 1 'run: second rw refused' headgate run --rw "$WORLD/shared" -- true; headgate show "$(last_run).1" | head -12
