@@ -93,3 +93,19 @@ void busy_rewriting(char **ret, const char *common_dir, const char *full_ref)
 {
     look(ret, common_dir, full_ref, true);
 }
+
+char *busy_branch(const char *git_dir)
+{
+    static const char *const files[] = {"rebase-merge/head-name", "rebase-apply/head-name"};
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        AUTO_BUF struct buf name = BUF_INIT;
+        AUTO_FREE char *path = fs_join(git_dir, files[i]);
+        struct err ignored = ERR_INIT;
+        if (!fs_exists(path) || !fs_read_file(&name, AT_FDCWD, path, LIMIT_PATH_BYTES, &ignored))
+            continue;
+        buf_rtrim(&name);
+        if (strncmp(name.ptr, heads, strlen(heads)) == 0)
+            return xstrdup(name.ptr + strlen(heads));
+    }
+    return NULL;
+}

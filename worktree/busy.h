@@ -15,5 +15,8 @@ void busy_with(char **ret, const char *common_dir, const char *full_ref);
 /* The same for what will set the branch when it ends: a rebase. A bisection only goes back to it,
  * wherever it is by then. */
 void busy_rewriting(char **ret, const char *common_dir, const char *full_ref);
+/* Short name of the branch that is being rebased in the worktree of a git folder, allocated; NULL:
+ * none. */
+char *busy_branch(const char *git_dir);
 
 #endif

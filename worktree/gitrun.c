@@ -112,6 +112,13 @@ bool gitrun(struct proc_result *ret, const struct gitrun *g, const char *const *
     return proc_run(ret, &cmd, err);
 }
 
+/* Whether a line goes on with the sentence of the one before it, which git broke for its width. */
+static bool is_wrapped(const char *line)
+{
+    size_t word = strcspn(line, " ");
+    return *line >= 'a' && *line <= 'z' && line[word] == ' ' && line[word - 1] != ':';
+}
+
 /* Lines as clauses, since an error is one line. */
 static void add_clauses(struct buf *out, const char *text, size_t len)
 {
@@ -121,7 +128,8 @@ static void add_clauses(struct buf *out, const char *text, size_t len)
     strv_split(&lines, clean.ptr, '\n', false);
     for (size_t i = 0; i < lines.n; i++) {
         const char *line = lines.v[i] + strspn(lines.v[i], " \t");
-        bool is_open = out->len > 0 && !strchr(":.", out->ptr[out->len - 1]);
+        bool is_open =
+            out->len > 0 && !strchr(":.", out->ptr[out->len - 1]) && !is_wrapped(lines.v[i]);
         if (*line)
             buf_addf(out, "%s%s", out->len == 0 ? "" : is_open ? "; " : " ", line);
     }

@@ -11,14 +11,24 @@
 #include "runner/base/text.h"
 #include "worktree/gitrun.h"
 
+enum { NAMES_MAX = 10 };
+
+static bool is_of_own_files(const struct err *why)
+{
+    static const char *const said[] = {"not uptodate", "would be overwritten", "would overwrite",
+                                       "would lose"};
+    for (size_t i = 0; i < ARRAY_LEN(said); i++)
+        if (strstr(why->text, said[i]))
+            return true;
+    return false;
+}
+
 static bool refuse(const struct landing *l, const struct err *why, struct err *err)
 {
-    static const char *const own_files[] = {"not uptodate", "would be overwritten", "would lose"};
     AUTO_FREE char *shown = text_clean(l->checkout);
-    const char *advice = l->doing ? "finish that or give it up there" : "put that right there";
-    for (size_t i = 0; i < ARRAY_LEN(own_files); i++)
-        if (strstr(why->text, own_files[i]))
-            advice = "commit, stash or move what is yours there";
+    const char *advice = is_of_own_files(why) ? "commit, stash or move what is yours there"
+                         : l->doing           ? "finish that or give it up there"
+                                              : "put that right there";
     return err_set(err, ERR_REFUSED,
                    "the checkout at %s cannot be updated, nothing was changed: %.500s; %s, then "
                    "merge again, or merge with --ref-only: only the branch moves, and this "
@@ -71,6 +81,68 @@ static bool check_ignored(const struct landing *l, const struct gitrun *dry, con
     return true;
 }
 
+static bool list_paths(struct buf *out, const struct landing *l, const char *new_oid,
+                       const char *kinds, struct err *err)
+{
+    struct gitrun g = {.cwd = l->checkout};
+    return gitrun_out(
+        out, &g,
+        GIT_ARGS("diff-tree", "-r", "-z", "--name-only", "--no-renames", kinds, l->target, new_oid),
+        err);
+}
+
+/* Names of one list, each ended by a NUL, that are in the other; both are sorted as git sorts. */
+static void add_common(struct strv *ret, const struct buf *one, const struct buf *other)
+{
+    const char *p = one->ptr, *q = other->ptr;
+    while (p < one->ptr + one->len && q < other->ptr + other->len) {
+        int order = strcmp(p, q);
+        if (order == 0)
+            strv_push(ret, p);
+        p += order <= 0 ? strlen(p) + 1 : 0;
+        q += order >= 0 ? strlen(q) + 1 : 0;
+    }
+}
+
+/* What of the person's the merge would overwrite: files that differ from the old commit, and those
+ * that are there where the new one adds some. Nothing when it cannot be told. */
+static void list_own(struct strv *ret, const struct landing *l, const struct gitrun *dry,
+                     const char *new_oid)
+{
+    AUTO_BUF struct buf added = BUF_INIT, kept = BUF_INIT, differ = BUF_INIT;
+    struct err ignored = ERR_INIT; /* then git's own words have to do */
+    if (!list_paths(&added, l, new_oid, "--diff-filter=A", &ignored) ||
+        !list_paths(&kept, l, new_oid, "--diff-filter=a", &ignored) ||
+        !gitrun_out(&differ, dry, GIT_ARGS("diff-index", "-z", "--name-only", l->target), &ignored))
+        return;
+    add_common(ret, &kept, &differ);
+    for (const char *p = added.ptr; p < added.ptr + added.len; p += strlen(p) + 1) {
+        AUTO_FREE char *path = fs_join(l->checkout, p);
+        if (fs_exists(path))
+            strv_push(ret, p);
+    }
+}
+
+/* git names the first file alone, and in words for scripts. */
+static bool refuse_files(const struct landing *l, const struct gitrun *dry, const char *new_oid,
+                         const struct err *said, struct err *err)
+{
+    AUTO_STRV struct strv own = STRV_INIT;
+    AUTO_BUF struct buf names = BUF_INIT;
+    struct err why = *said;
+    if (is_of_own_files(said))
+        list_own(&own, l, dry, new_oid);
+    for (size_t i = 0; i < own.n && i < NAMES_MAX; i++) {
+        AUTO_FREE char *shown = text_clean(own.v[i]);
+        buf_addf(&names, "%s%s", i ? ", " : "", shown);
+    }
+    if (own.n > NAMES_MAX)
+        buf_addf(&names, " and %zu more", own.n - NAMES_MAX);
+    if (own.n > 0)
+        err_set(&why, ERR_REFUSED, "the merge would overwrite what is yours in %.480s", names.ptr);
+    return refuse(l, &why, err);
+}
+
 static bool find_index(struct buf *ret_path, const struct landing *l, struct err *err)
 {
     struct gitrun g = {.cwd = l->checkout};
@@ -94,7 +166,7 @@ bool landing_check(const struct landing *l, const char *new_oid, struct err *err
     return gitrun_out(&ignored, &dry, GIT_ARGS("read-tree", "-n", "-u", "-m", l->target, new_oid),
                       &why)
                ? check_ignored(l, &dry, new_oid, err)
-               : refuse(l, &why, err);
+               : refuse_files(l, &dry, new_oid, &why, err);
 }
 
 /* Where the branch is, "" when it cannot be told. */
@@ -104,16 +176,6 @@ static void where(struct buf *out, const struct landing *l)
     struct err ignored = ERR_INIT;
     if (!gitrun_line(out, &g, GIT_ARGS("rev-parse", "-q", "--verify", l->ref), &ignored))
         buf_clear(out);
-}
-
-static bool list_paths(struct buf *out, const struct landing *l, const char *new_oid,
-                       const char *kinds, struct err *err)
-{
-    struct gitrun g = {.cwd = l->checkout};
-    return gitrun_out(
-        out, &g,
-        GIT_ARGS("diff-tree", "-r", "-z", "--name-only", "--no-renames", kinds, l->target, new_oid),
-        err);
 }
 
 /* Whether git failed on the files themselves: it had then looked that all of them were as they

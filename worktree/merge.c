@@ -20,6 +20,7 @@
 #include "worktree/graft.h"
 #include "worktree/landing.h"
 #include "worktree/leave.h"
+#include "worktree/merge_into.h"
 #include "worktree/merge_message.h"
 #include "worktree/merged.h"
 #include "worktree/places.h"
@@ -71,21 +72,6 @@ void wt_merge_release(struct wt_merge *m)
     *m = (struct wt_merge)WT_MERGE_INIT;
 }
 
-/* The branch of the main checkout, or of a bare repository's HEAD. */
-static bool default_target(struct merging *m, struct err *err)
-{
-    struct err why = ERR_INIT;
-    m->into = wt_main_branch(m->repo->common_dir, &why);
-    if (m->into)
-        return true;
-    if (why.code != ERR_NONE) {
-        *err = why;
-        return false;
-    }
-    return err_set(err, ERR_USAGE,
-                   "the main checkout is on no branch; say which one to merge into with --into");
-}
-
 static void add_note(struct merging *m, const char *note)
 {
     char *all = m->result.note ? xasprintf("%s; %s", m->result.note, note) : xstrdup(note);
@@ -105,7 +91,8 @@ static bool take_target(struct merging *m, const struct ref_list *refs, struct e
             return err_set(err, ERR_CONFLICT,
                            "%s has no commit yet; commit your own work there first, then merge",
                            shown);
-        return err_set(err, ERR_NOT_FOUND, "there is no branch named %s", shown);
+        return err_set(err, ERR_NOT_FOUND, "there is no branch named %s; git branch lists them",
+                       shown);
     }
     memcpy(m->graft.target, oid, strlen(oid) + 1);
     memcpy(m->result.target, oid, strlen(oid) + 1);
@@ -174,12 +161,13 @@ static bool look(struct merging *m, struct err *err)
     const char *into = m->ask->into;
     if (into)
         m->into = xstrdup(strncmp(into, heads, strlen(heads)) == 0 ? into + strlen(heads) : into);
-    else if (!default_target(m, err))
+    else if (!merge_into_default(&m->into, m->repo->common_dir, err))
         return false;
     m->target_ref = xasprintf("%s%s", heads, m->into);
     m->result.into = xstrdup(m->into);
     if (strcmp(m->target_ref, source) == 0)
-        return err_set(err, ERR_USAGE, "a branch is not merged into itself; use --into");
+        return err_set(err, ERR_USAGE,
+                       "a branch is not merged into itself; name another one with --into");
     const char *common = m->repo->common_dir;
     if (!refs_list(&refs, common, GIT_ARGS(source, m->target_ref, own), err) ||
         !take_target(m, &refs, err) || !take_tip(m, &refs, source, err) ||

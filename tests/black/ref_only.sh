@@ -46,7 +46,7 @@ check_status 0 'several' headgate merge --ref-only --squash "$run.1" "$run.2"
 check_has 'the second finds no checkout any more' "^$run.2 merged into main as one commit, now [0-9a-f]*$" "$OUT"
 check_equal 'they are there' '1 2' "$(git show main:of.1 main:of.2 | tr '\n' ' ' | sed 's/ $//')"
 check_status 2 'without a branch the next has no target' headgate merge "$run.3"
-check_has 'and says which word it needs' '--into' "$OUT"
+check_has 'and says which words it needs' 'as with --into main, or switch to it there first' "$OUT"
 check_status 0 'which it has' headgate merge --ref-only --rebase --trailers --into main "$run.3" --json
 check_equal 'told to programs' "$run.3 main false 0" "$(jq -r '.[0] | "\(.attempt) \(.into) \(.ff) \(.left | length)"' "$OUT")"
 check_equal 'commit by commit' 'Two 3/One 3' "$(git log -2 --format=%s main | paste -sd/)"
@@ -82,7 +82,7 @@ quiet -- sh -c 'echo r >r && git add r && git commit -qm R'
 run=$(last_run)
 echo e >e && git add e && git commit -qm E
 GIT_SEQUENCE_EDITOR='sed -i s/^pick/edit/' git rebase -q -i HEAD~1 2>/dev/null
-check_status 1 'a rebase' headgate merge --ref-only --into main "$run.1"
+check_status 1 'a rebase' headgate merge --ref-only "$run.1"
 check_has 'says why' 'is being rebased at .*which sets it when it ends' "$OUT"
 git rebase --abort
 check 'the repository is whole' git fsck --no-dangling

@@ -36,11 +36,11 @@ check_status 1 'a conflict with a branch that was named' headgate merge --into o
 check_has 'goes to the agent for that branch' "headgate merge --to-agent --into other $run.1\$" "$OUT"
 echo mine >>src/app.txt
 check_status 1 'a file with changes of mine' headgate merge "$run.1"
-check_has 'reads as one sentence' 'Cannot merge; commit, stash or move' "$OUT"
+check_has 'reads as one sentence' 'the merge would overwrite what is yours in src/app.txt; commit, stash or move' "$OUT"
 git checkout -q src/app.txt
 touch .git/index.lock
 check_status 1 'while another git is at work' headgate merge "$run.1"
-check_has "git's sentences stay sentences" 'File exists[.;] Another git process .* e[.]g[.] an editor' "$OUT"
+check_has "git's sentences stay sentences" 'File exists[.;] Another git process .* e[.]g[.] an editor .* all processes are terminated' "$OUT"
 rm .git/index.lock
 
 # Bytes that are not UTF-8 are shown as they are, wherever they come from.

@@ -182,7 +182,7 @@ static void says_what_to_do(void **state)
     ask.into = "refs/heads/main";
     in_repo(f, "echo mine >new && echo mine >src/one.c");
     assert_false(merge_as(f, &ask, &m, &err));
-    assert_has(err.text, "commit, stash or move");
+    assert_has(err.text, "what is yours in src/one.c, new; commit, stash or move");
     assert_null(strchr(err.text, '\n'));
     in_repo(f, "rm new && git checkout -q . && touch .git/index.lock");
     assert_false(merge_as(f, &ask, &m, &err));
