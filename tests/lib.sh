@@ -115,13 +115,15 @@ check_lacks() {
     if grep -Eq -- "$2" "$3"; then fail "$1: '$2' is in $3"; else pass "$1"; fi
 }
 
-# until_true SECONDS COMMAND...: wait for a condition that another process brings about, at most so long.
+# until_true SECONDS COMMAND...: wait for a condition that another process brings about, at most so long. What is not soon is looked
+# for less often, since looking takes the time of those that it waits for.
 until_true() {
-    deadline=$(($(date +%s) + $1))
+    deadline=$(($(date +%s) + $1)) looks=0
     shift
     until "$@" >/dev/null 2>&1; do
         [ "$(date +%s)" -lt "$deadline" ] || return 1
-        sleep 0.05
+        looks=$((looks + 1))
+        if [ $looks -le 20 ]; then sleep 0.05; else sleep 0.2; fi
     done
 }
 

@@ -28,24 +28,36 @@ printf '#!/bin/sh\n[ ! -e greets ] || %s/programs/hello\ncurl -s -m 30 "$ANTHROP
 chmod -R a+rX "$WORLD/programs" && chmod a+x "$WORLD/programs"/*
 PATH="$WORLD/programs:$PATH"
 
-# reaches OPTIONS...: whether the agent got to its model.
-reaches() {
-    headgate run --agent claude --service "$port" --ro "$WORLD/programs" "$@" 'go' >"$WORLD/out" 2>&1 || :
-    headgate logs "$(last_run).1" | grep -c '^reached' || :
+# start OPTIONS...: an attempt in $run. reached RUN: whether its agent got to its model.
+start() {
+    headgate run --agent claude --service "$port" --ro "$WORLD/programs" --detach "$@" 'go' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
+    run=$(last_run)
 }
-check_equal 'without a handshake nothing is reached' 0 "$(reaches)"
+reached() {
+    until_true 120 is_done "$1.1" || die "$(headgate show "$1.1")"
+    headgate logs "$1.1" | grep -c '^reached' || :
+}
+# What a run is set up with is as it was when it was made, so they wait for their deadlines together.
+start && bare=$run
 git config --file "$settings" worktree.setup "$WORLD/programs/hello"
-check_equal "a set-up command's is none of the agent's" 0 "$(reaches)"
-headgate show "$(last_run).1" >"$WORLD/show"
-check_has 'the person is told why it ended' 'did not shake hands' "$WORLD/show"
-check_equal 'nor where programs are not watched' 0 "$(reaches --exec off --engine checkout)"
+start && greeted=$run
+start --exec off --engine checkout && unwatched=$run
 git config --file "$settings" worktree.setup "(while :; do $WORLD/programs/hello; done) >/dev/null 2>&1 &"
-check_equal 'nor is that of what it left running' 0 "$(reaches)"
-check "which is told" sh -c "headgate gate log | grep -q 'shook hands.*counts for nothing' || headgate show $(last_run).1 | grep -q 'counts for nothing'"
+start && lingering=$run
+check_equal 'without a handshake nothing is reached' 0 "$(reached "$bare")"
+check_equal "a set-up command's is none of the agent's" 0 "$(reached "$greeted")"
+headgate show "$greeted.1" >"$WORLD/show"
+check_has 'the person is told why it ended' 'did not shake hands' "$WORLD/show"
+check_equal 'nor where programs are not watched' 0 "$(reached "$unwatched")"
+check_equal 'nor is that of what it left running' 0 "$(reached "$lingering")"
+check "which is told" sh -c "headgate gate log $lingering.1 | grep -q 'shook hands.*counts for nothing' || headgate show $lingering.1 | grep -q 'counts for nothing'"
 # The negative control: where it is the agent's own.
 touch greets && git add greets && git commit -q -m 'A hook'
-check_equal "the agent's own counts, beside it too" 1 "$(reaches)"
+start
+check_equal "the agent's own counts, beside it too" 1 "$(reached "$run")"
 git config --file "$settings" --unset worktree.setup
-check_equal "the agent's own counts" 1 "$(reaches)"
-check_equal 'and where programs are not watched' 1 "$(reaches --exec off)"
+start
+check_equal "the agent's own counts" 1 "$(reached "$run")"
+start --exec off
+check_equal 'and where programs are not watched' 1 "$(reached "$run")"
 exit $FAILED

@@ -26,44 +26,46 @@ chmod 755 "$WORLD/fake" "$WORLD/fake/claude" "$WORLD/flags"
 began=$(date +%s)
 limited() { PATH="$WORLD/fake:$PATH" ANTHROPIC_API_KEY=sk-test start --agent claude --no-canary --ro "$WORLD/flags" --env FLAGS="$WORLD/flags" "$@" 'Wait for it'; }
 limited -n 8 -j 8
+limited=$run
 check 'all that are limited are told' until_true 240 names_all limit 8
 check_equal 'each once' 8 "$(named_in limit | wc -l)"
 check 'many in one message' test "$(told_of limit | wc -l)" -le $((($(date +%s) - began) / 15 + 1))
 check_equal 'by whom and why' 'claude Wait for it rate_limit (HTTP 429), try 1 of 9' "$(told_of limit | jq -rs '.[0] | "\(.agent) \(.task) \(.reason)"')"
 check 'until when' test "$(told_of limit | jq -s '.[0].until_ms')" -gt "${began}000"
-limits=$(told_of limit | wc -l)
 touch "$WORLD/flags/works"
-until_true 180 has_pulse "$run.8" working || die 'it does not work again'
+until_true 180 has_pulse "$limited.8" working || die 'it does not work again'
 touch "$WORLD/flags/again"
-is_told_again() { [ "$(names limit "$run.8" | wc -l)" = 2 ]; }
-check 'it has worked meanwhile: told again' until_true 240 is_told_again
-stopped=$run
-headgate stop "$run" >/dev/null
 
 # Input. Who looks at the terminal sees it by himself.
 command -v tmux >/dev/null || skip 'no tmux'
 term() { tmux -S "$WORLD/t" -f /dev/null "$@"; }
 trap 'term kill-server 2>/dev/null; finish' EXIT
 term new-session -d -s main -x 80 -y 24 'headgate run -i -- cat; sleep 600'
-begun() { [ "$(last_run)" != "$stopped" ]; }
+begun() { [ "$(last_run)" != "$limited" ]; }
 until_true 180 begun || die 'the interactive run did not start'
 watched=$(last_run).1
-until_true 180 has_pulse "$watched" waiting || die 'it does not wait for input'
 start -i -- cat
 alone=$run.1
-check 'one that waits for input is told' until_true 180 names waiting "$alone"
 
-# Ends: a failure, and a run's last.
-start -- sh -c 'exit 3'
-check 'a failure is told' until_true 180 names failed "$run.1"
-check_equal 'and that its run is over with it is not news' '' "$(names ended "$run.1")"
+# The end of a run.
 start -n 3 -j 3 -- true
 has_ended() { [ "$(told_of ended | wc -l)" = 1 ]; }
 check 'the end of a run is told' until_true 180 has_ended
 check_equal 'once' 1 "$(named_in ended | grep -c "^$run\\.")"
+until_true 180 has_pulse "$watched" waiting || die 'it does not wait for input'
+check 'one that waits for input is told' until_true 180 names waiting "$alone"
+
+is_told_again() { [ "$(names limit "$limited.8" | wc -l)" = 2 ]; }
+check 'it has worked meanwhile: told again' until_true 240 is_told_again
+headgate stop "$limited" >/dev/null
+
+# A failure.
+start -- sh -c 'exit 3'
+check 'a failure is told' until_true 180 names failed "$run.1"
+check_equal 'and that its run is over with it is not news' '' "$(names ended "$run.1")"
 check_equal 'who waited, waits: once' 1 "$(names waiting "$alone" | wc -l)"
 check_equal 'not the one that was watched' '' "$(names waiting "$watched")"
-check_equal 'nor what was stopped' '' "$(named_in failed | grep "^$stopped\\.")"
+check_equal 'nor what was stopped' '' "$(named_in failed | grep "^$limited\\.")"
 
 # Kinds.
 config gate.notify 'ended, retry'

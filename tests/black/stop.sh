@@ -27,7 +27,7 @@ run_agent --ladder auto --memory 200M -- 'memory 600' >"$WORLD/out" 2>&1 && fail
 check_equal 'memory limit' failed "$(outcome_of "$(last_run).1")"
 check_has 'and the reason is told' 'memory' "$WORLD/out"
 
-run_agent --ladder auto --pids 60 --timeout 20s -- 'fork-bomb' >"$WORLD/out" 2>&1 && fail 'a fork bomb is not success'
+run_agent --ladder auto --pids 60 --timeout 4s -- 'fork-bomb' >"$WORLD/out" 2>&1 && fail 'a fork bomb is not success'
 check 'the machine lives on' true
 check_equal 'nothing of the bomb is left' '' "$(left_of "$(last_run).1")"
 
