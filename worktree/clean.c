@@ -216,10 +216,19 @@ static bool clean_pass(struct strv *ret, const char *bases_dir, const char *atte
     return true;
 }
 
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 /* Twice: the first pass frees what those that went lay over. */
 bool wt_clean_bases(struct strv *ret, const char *bases_dir, const char *attempts_dir, bool dry_run,
                     struct err *err)
 {
-    return clean_pass(ret, bases_dir, attempts_dir, dry_run, err) &&
-           (dry_run || clean_pass(ret, bases_dir, attempts_dir, dry_run, err));
+    size_t before = ret->n;
+    bool ok = clean_pass(ret, bases_dir, attempts_dir, dry_run, err) &&
+              (dry_run || clean_pass(ret, bases_dir, attempts_dir, dry_run, err));
+    if (ret->n > before + 1) /* a folder lists them in an order of its own */
+        qsort(ret->v + before, ret->n - before, sizeof(*ret->v), compare_lines);
+    return ok;
 }

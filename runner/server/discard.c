@@ -5,26 +5,45 @@
 
 #include "gate/ledger.h"
 #include "runner/base/clock.h"
+#include "runner/base/mem.h"
 #include "runner/server/clash.h"
 #include "runner/server/events.h"
 #include "runner/server/executor.h"
 #include "runner/store/run_row.h"
 #include "runner/store/store.h"
 
-static void keep(struct discard *d, const char *id, const char *why)
+/* why: it is kept; NULL: it is removed. */
+static void settle_one(struct discard *d, struct discard_one *one, const char *why)
 {
-    json_t *entry = json_object();
-    jx_set_str(entry, "id", id);
-    jx_set_str(entry, "why", why);
-    json_array_append_new(d->kept, entry);
+    one->is_over = true;
+    one->why = why ? xstrdup(why) : NULL;
+    d->n_waiting--;
+}
+
+/* However the jobs came back, in the order of the question. */
+static void list_ends(struct discard *d)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        const struct discard_one *one = &d->v[i];
+        if (one->is_over && one->why)
+            json_array_append_new(d->kept, json_pack("{s:s, s:o}", "id", one->id, "why",
+                                                     jx_bytes(one->why, strlen(one->why))));
+        else if (one->is_over)
+            json_array_append_new(d->discarded, json_string(one->id));
+    }
 }
 
 static void finish(struct discard *d)
 {
+    list_ends(d);
     d->done(d);
+    for (size_t i = 0; i < d->n; i++) {
+        free(d->v[i].id);
+        free(d->v[i].why);
+    }
     json_decref(d->discarded);
     json_decref(d->kept);
-    strv_release(&d->waiting);
+    free(d->v);
     free(d);
 }
 
@@ -52,27 +71,29 @@ void discard_start(struct request *r, const struct strv *ids, bool force,
 {
     struct server *s = r->server;
     struct discard *d = xcalloc(1, sizeof(*d));
-    *d = (struct discard){
-        .request = r, .discarded = json_array(), .kept = json_array(), .done = done};
-    d->waiting = (struct strv)STRV_INIT;
+    *d = (struct discard){.request = r,
+                          .v = xcalloc(ids->n + 1, sizeof(*d->v)),
+                          .n = ids->n,
+                          .n_waiting = ids->n,
+                          .discarded = json_array(),
+                          .kept = json_array(),
+                          .done = done};
     for (size_t i = 0; i < ids->n; i++) {
         struct err err = ERR_INIT;
-        if (may_begin(s, ids->v[i], &err))
-            strv_push(&d->waiting, ids->v[i]);
-        else
-            keep(d, ids->v[i], err.text);
+        d->v[i].id = xstrdup(ids->v[i]);
+        if (!may_begin(s, ids->v[i], &err))
+            settle_one(d, &d->v[i], err.text);
     }
-    d->n_waiting = d->waiting.n;
     if (d->n_waiting == 0) {
         finish(d);
         return;
     }
     d->next = s->discards;
     s->discards = d;
-    for (size_t i = 0; i < ids->n; i++) {
-        if (!strv_has(&d->waiting, ids->v[i]))
+    for (size_t i = 0; i < d->n; i++) {
+        if (d->v[i].is_over)
             continue;
-        struct live *live = live_get(s, ids->v[i], strtoll(ids->v[i], NULL, 10));
+        struct live *live = live_get(s, d->v[i].id, strtoll(d->v[i].id, NULL, 10));
         live->discard_by_force = force;
         executor_want(live, JOB_DISCARD);
     }
@@ -89,16 +110,11 @@ static bool remove_rows(struct server *s, const struct job *job, struct err *err
            ledger_log(db, "attempt.discard", body, clock_unix_ms(), err) && db_commit(db, err);
 }
 
-static bool strike_out(struct discard *d, const char *id)
+static void strike_out(struct discard *d, const char *id, const char *why)
 {
-    for (size_t i = 0; i < d->waiting.n; i++) {
-        if (strcmp(d->waiting.v[i], id) != 0)
-            continue;
-        d->waiting.v[i][0] = '\0';
-        d->n_waiting--;
-        return true;
-    }
-    return false;
+    for (size_t i = 0; i < d->n; i++)
+        if (!d->v[i].is_over && strcmp(d->v[i].id, id) == 0)
+            settle_one(d, &d->v[i], why);
 }
 
 bool discard_settle(struct server *s, struct job *job, struct err *err)
@@ -115,11 +131,7 @@ bool discard_settle(struct server *s, struct job *job, struct err *err)
     struct discard **at = &s->discards;
     while (*at) {
         struct discard *d = *at;
-        bool is_asked = strike_out(d, id);
-        if (is_asked && job->ok)
-            json_array_append_new(d->discarded, json_string(id));
-        else if (is_asked)
-            keep(d, id, job->err.text);
+        strike_out(d, id, job->ok ? NULL : job->err.text);
         if (d->n_waiting > 0) {
             at = &d->next;
             continue;

@@ -10,10 +10,14 @@
 struct discard {
     struct discard *next;
     struct request *request;
-    struct strv waiting; /* being removed; an emptied string: has ended */
-    size_t n_waiting;
-    json_t *discarded; /* ids */
-    json_t *kept;      /* {id,why} */
+    struct discard_one {
+        char *id;
+        bool is_over;
+        char *why; /* it is kept; NULL: removed, or not over */
+    } * v;         /* as they were asked for */
+    size_t n, n_waiting;
+    json_t *discarded; /* for done: ids, in that order */
+    json_t *kept;      /* for done: {id,why}, in that order */
     bool is_cut_short; /* the server ends: the request is to be failed with `why` */
     struct err why;
     void (*done)(struct discard *d); /* answers the request */
