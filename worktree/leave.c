@@ -19,8 +19,8 @@ static const char *short_name(const struct leave *l)
 static bool unmoved(const struct leave *l, const struct err *why, struct err *err)
 {
     AUTO_FREE char *shown = text_clean(short_name(l));
-    return err_set(err, why->code, "the branch %s could not be moved, nothing was changed: %s",
-                   shown, why->text);
+    return err_set(err, why->code, "the branch %s could not be moved, nothing was changed: %s%s",
+                   shown, why->text, why->code == ERR_CONFLICT ? "; merge again" : "");
 }
 
 /* git moves no ref beside a lock on the HEAD that names it, so the transactions are those of a
@@ -48,7 +48,7 @@ static bool check_places(const struct leave *l, struct err *err)
         return false;
     return places_are_same(&now, l->places) ||
            err_set(err, ERR_CONFLICT,
-                   "somebody switched a checkout to it or away from it meanwhile; merge again");
+                   "somebody switched a checkout to it or away from it meanwhile");
 }
 
 /* Whether it is as the detached HEAD that was made of it. */

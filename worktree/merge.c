@@ -79,9 +79,24 @@ static void add_note(struct merging *m, const char *note)
     m->result.note = all;
 }
 
+static void set_target(struct merging *m, const char *full)
+{
+    static const char heads[] = "refs/heads/";
+    AUTO_FREE char *ref = xstrdup(full); /* may be of what is replaced */
+    free(m->into);
+    free(m->target_ref);
+    free(m->result.into);
+    m->into = xstrdup(ref + (strncmp(ref, heads, strlen(heads)) == 0 ? strlen(heads) : 0));
+    m->target_ref = xasprintf("%s%s", heads, m->into);
+    m->result.into = xstrdup(m->into);
+}
+
 static bool take_target(struct merging *m, const struct ref_list *refs, struct err *err)
 {
-    const char *oid = refs_oid(refs, m->target_ref);
+    const struct ref *target = refs_find(refs, m->target_ref);
+    const char *oid = target ? target->oid : "";
+    if (target && target->symref) /* another name of a branch, which is what moves */
+        set_target(m, target->symref);
     AUTO_FREE char *shown = text_clean(m->into);
     AUTO_FREE char *busy = NULL;
     struct err ignored = ERR_INIT;
@@ -158,13 +173,10 @@ static bool look(struct merging *m, struct err *err)
     AUTO_FREE char *source = xasprintf("%s%s", heads, m->ask->branch);
     const char *part = refs_attempt_part(m->ask->branch);
     AUTO_FREE char *own = xasprintf(REFS_OWN "%s", part ? part : "");
-    const char *into = m->ask->into;
-    if (into)
-        m->into = xstrdup(strncmp(into, heads, strlen(heads)) == 0 ? into + strlen(heads) : into);
-    else if (!merge_into_default(&m->into, m->repo->common_dir, err))
+    AUTO_FREE char *into = m->ask->into ? xstrdup(m->ask->into) : NULL;
+    if (!into && !merge_into_default(&into, m->repo->common_dir, err))
         return false;
-    m->target_ref = xasprintf("%s%s", heads, m->into);
-    m->result.into = xstrdup(m->into);
+    set_target(m, into);
     if (strcmp(m->target_ref, source) == 0)
         return err_set(err, ERR_USAGE,
                        "a branch is not merged into itself; name another one with --into");

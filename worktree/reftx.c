@@ -115,8 +115,5 @@ bool reftx_commit(struct reftx *tx, struct err *err)
 {
     static const char commit[] = "commit";
     say(tx, commit, sizeof(commit));
-    if (!hear(tx, "commit: ok"))
-        return ended(tx, err);
-    finish(tx);
-    return true;
+    return hear(tx, "commit: ok") || ended(tx, err);
 }

@@ -35,7 +35,8 @@ struct reftx {
  * outlive it. */
 bool reftx_prepare(struct reftx *tx, const char *git_dir, const struct buf *lines,
                    const char *reason, struct err *err) WARN_UNUSED;
-/* On failure some refs may have their new values: git sets them one by one. */
+/* On failure some refs may have their new values: git sets them one by one. Does not wait for git
+ * to end, so that what hangs together is done at once. */
 bool reftx_commit(struct reftx *tx, struct err *err) WARN_UNUSED;
 /* Lets go of what is not committed. */
 void reftx_release(struct reftx *tx);

@@ -197,6 +197,21 @@ static void says_what_to_do(void **state)
     assert_has(err.text, "fresh has no commit yet");
 }
 
+/* git follows such a name wherever it commits; the name stays one. */
+static void another_name_of_a_branch_is_followed(void **state)
+{
+    WITH_WORK;
+    in_repo(f, "git symbolic-ref refs/heads/alias refs/heads/main");
+    ask.into = "alias";
+    assert_ok(merge_as(f, &ask, &m, &err), &err);
+    assert_string_equal(m.into, "main");
+    AUTO_FREE char *expected = xasprintf("refs/heads/main\n%s\nn\nm", m.commit);
+    assert_text(sh(f, f->repo,
+                   "git symbolic-ref refs/heads/alias; git rev-parse main; "
+                   "git status --porcelain; cat new"),
+                expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +220,7 @@ int main(void)
         TEST(what_was_squashed_by_hand_is_there),
         TEST(a_deleted_branch_is_merged_by_its_tip),
         TEST(resolved_work_leaves_uncommitted_work_out),
+        TEST(another_name_of_a_branch_is_followed),
         TEST(a_dry_run_sees_ignored_files),
         TEST(says_what_to_do),
     };
