@@ -49,6 +49,7 @@ static void others_win(void **state)
             fail_msg("somebody else came first: %s", races[i]);
         assert_int_equal(err.code, ERR_CONFLICT);
         assert_has(err.text, "nothing was changed");
+        assert_has(err.text, "; merge again");
         assert_text(everything(f), before);
         in_repo(f,
                 "rm -f .git/HEAD.lock .git/refs/heads/main.lock; rm -rf ../more; "
