@@ -77,6 +77,27 @@ jq -r '.[0].left[0].next' "$OUT" >"$WORLD/next"
 check 'the command is one' sh -c ". '$WORLD/next' 2>/dev/null && git submodule --quiet update && grep -q m lib/l"
 check_equal 'and the other one is where it was' off "$(git -C "$WORLD/second" symbolic-ref -q HEAD || echo off)"
 
+# What is under way in the checkout is finished or given up there, off the branch; none of it takes the merge back.
+git switch -q -c apart && echo apart >src/app.txt && git commit -qam Apart && echo more >src/app.txt && git commit -qam More
+git switch -q main && echo mine >src/app.txt && git commit -qam Mine
+git format-patch -q -o "$WORLD/mail" apart~2..apart
+start=$(git rev-parse main)
+quiet -- sh -c 'echo w >while && git add while && git commit -qm While'
+run=$(last_run)
+for kind in "am -q $WORLD/mail/0001-Apart.patch" 'cherry-pick apart~1' 'revert apart'; do
+    for end in abort continue; do
+        check "$kind stops" sh -c "! git $kind >/dev/null 2>&1"
+        check_status 0 'the branch alone' headgate merge --ref-only --squash "$run.1"
+        check_has 'says what to finish' "HEAD detached at [0-9a-f]{10}: finish the ${kind%% *} there or give it up, then git -C" "$OUT"
+        merged=$(git rev-parse main)
+        echo both >src/app.txt
+        [ $end = abort ] || git add src/app.txt
+        check "$end" env GIT_EDITOR=true git "${kind%% *}" --$end
+        check_equal 'the branch is where it was, the checkout off it' "$merged w off" "$(git rev-parse main) $(git show main:while) $(git symbolic-ref -q HEAD || echo off)"
+        git reset -q --hard && git switch -q -C main "$start"
+    done
+done
+
 # While somebody rebases it there is no way but to wait.
 quiet -- sh -c 'echo r >r && git add r && git commit -qm R'
 run=$(last_run)
