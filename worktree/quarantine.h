@@ -5,7 +5,9 @@
  * What comes from a box, or is made by a merge, becomes a pack, however small, which git keeps
  * (gitrepository-layout(5), .keep) until its refs are set: a prune of the person's, or a gc with
  * --prune=now, that began before would take loose objects, and a pack that it saw, from under refs
- * that it did not see. Their own git brings packs together when they are many.
+ * that it did not see. Their own git brings packs together when they are more than
+ * gc.autoPackLimit (50): at their next commit, fetch or merge, a merge of ours into what is checked
+ * out being one. Until then each costs every command of git about 60 us.
  *
  * The folder is <common>/objects/tmp_objdir-headgate-<16 hex>: on the same file system, so moving
  * is renaming, and under a name that git's own prune knows as a leftover.

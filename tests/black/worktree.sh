@@ -97,3 +97,17 @@ check_status 0 'merge' headgate merge --reviewed "$run.1"
 check_has 'says how the checkout follows' 'git submodule update' "$OUT"
 check 'it follows' sh -c 'git submodule --quiet update && grep -q m vendor/lib/l'
 check_status 0 'discard' headgate discard "$run"
+
+# Each harvest is a pack; a merge has git bring them together when the person's settings call them many.
+packs() { find .git/objects/pack -name '*.pack' | wc -l; }
+git config gc.autoPackLimit 3 && git config gc.autoDetach false
+for n in 1 2 3; do git -c gc.auto=0 -c core.hooksPath=/dev/null commit -q --allow-empty -m "$n" && git repack -q; done
+git config gc.auto 0
+headgate run -n 2 --ladder auto -- sh -c 'echo "$HEADGATE_ATTEMPT" >"of-$HEADGATE_ATTEMPT" && git add -A && git commit -qm Work' >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
+run=$(last_run)
+check 'harvests are packs' [ "$(packs)" -ge 5 ]
+check_status 0 'a merge where the person wants no gc' headgate merge "$run.1"
+check 'leaves them' [ "$(packs)" -ge 5 ]
+git config --unset gc.auto
+check_status 0 'a merge otherwise' headgate merge "$run.2"
+check 'brings them together, but for its own' [ "$(packs)" -le 2 ]
