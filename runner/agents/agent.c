@@ -28,6 +28,12 @@ char *agent_program_path(const struct agent *agent, const struct strv *env)
     return agent->program ? program_find(agent->program, env) : NULL;
 }
 
+const char *agent_lack(const struct agent *agent, const struct strv *env)
+{
+    AUTO_FREE char *found = agent->wants ? program_find(agent->wants, env) : NULL;
+    return agent->wants && !found ? agent->without : NULL;
+}
+
 static bool find_configured(const struct agent **ret, struct agent *own, const char *name,
                             const struct config *config, struct err *err)
 {

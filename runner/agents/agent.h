@@ -50,6 +50,8 @@ struct agent {
     const char *tested;  /* version that was tested, NULL */
     const char *gated;   /* how its calls reach the gate: sentences for `agent check` */
     const char *gaps;    /* what is not covered, said plainly; NULL: nothing that is known */
+    const char *wants;   /* a program of the person's PATH without which it does less; NULL: none */
+    const char *without; /* what is so without, as a sentence */
     const char *output;  /* "lines", "claude", "codex", "gemini" or "opencode": how a keeper finds
                             the last line to show */
     const char *const *needs_env;        /* credentials that are passed when set, NULL-terminated */
@@ -102,6 +104,8 @@ void agent_add_names(struct buf *out, const struct config *config);
 bool agent_name_is_valid(const char *name);
 /* Absolute path of the agent's program in PATH of env, allocated; NULL when not installed. */
 char *agent_program_path(const struct agent *agent, const struct strv *env);
+/* What is so because a program that the agent wants is not in PATH of env; NULL: nothing. */
+const char *agent_lack(const struct agent *agent, const struct strv *env);
 /* The agent of a run that names none: `agent.default`, else the only one installed, else an error
  * that names them. */
 bool agent_default(const struct agent **ret, struct agent *own, const struct config *config,

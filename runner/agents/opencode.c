@@ -195,6 +195,11 @@ const struct agent agent_opencode = {
              "type and depth.",
     .gaps = "It takes settings of the console account that its database in the home names, which a "
             "program in the box can write: such a plugin is code in its process at its next start.",
+    .wants = "rg",
+    .without =
+        "OpenCode searches with 'rg' (ripgrep), which is not in your PATH: in each attempt it "
+        "asks for github.com to fetch it, waits for that, and finds nothing without; install "
+        "ripgrep",
     .output = "opencode",
     .hears = "lines",
     .needs_env = credentials,

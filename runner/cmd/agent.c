@@ -34,6 +34,7 @@ static json_t *row_of(const struct agent *agent, const struct strv *env,
     jx_set_str(row, "path", path);
     jx_set_str(row, "gated", agent->gated);
     jx_set_str(row, "gaps", agent->gaps);
+    jx_set_str(row, "lack", agent_lack(agent, env));
     if (!key_words(row, agent, env, config, &err)) {
         jx_set_str(row, "key", "wrong setting");
         jx_set_str(row, "key_text", err.text);
@@ -149,6 +150,8 @@ static void describe(struct buf *out, const struct agent *agent, const char *pat
              jx_str(row, "key_text", ""));
     if (agent->gaps)
         buf_addf(out, "  not covered: %s\n", agent->gaps);
+    if (*jx_str(row, "lack", ""))
+        buf_addf(out, "  missing:     %s\n", jx_str(row, "lack", ""));
 }
 
 /* Have it denied one call, and remember which program it was. */

@@ -100,6 +100,9 @@ static bool check_agent(struct create *c, struct err *err)
     if (c->agent->program && !program)
         return err_set(err, ERR_NOT_FOUND, "%s is not installed: there is no '%s' in your PATH",
                        c->agent->title, c->agent->program);
+    const char *lack = agent_lack(c->agent, &c->env);
+    if (lack)
+        strv_push(&c->notes, lack);
     c->has_no_canary = agent_is_checkable(c->agent) && !jx_bool(c->body, "canary", true);
     if (c->has_no_canary)
         strv_pushf(

@@ -2,7 +2,6 @@
 # Policy match with the real OpenCode and Gemini CLI: what carries an approved call out is not asked again.
 . "$(dirname "$0")/../lib.sh"
 . "$TESTS/agents/install.sh"
-[ "$(id -u)" != 0 ] || skip 'it takes a minute, and is the same when root starts it: the scripts of each agent tell'
 need_opencode
 need_gemini
 git config --file "$XDG_CONFIG_HOME/headgate/config" agent.opencode.model openai/gpt-4.1
@@ -10,6 +9,11 @@ git config --file "$XDG_CONFIG_HOME/headgate/config" agent.gemini.model gemini-2
 
 make_repo "$WORLD/repo"
 cd "$WORLD/repo"
+# OpenCode searches with ripgrep, and would wait for a person to let it fetch one.
+check_status 0 'OpenCode with ripgrep' headgate agent check opencode
+check_lacks 'lacks nothing' 'missing:' "$OUT"
+check_status 0 'and without' env PATH="$BIN:$WORLD/programs/opencode" headgate agent check opencode
+check_has 'which is told' 'missing: .*install ripgrep' "$OUT"
 approve_until_done() {
     for call in $(pending); do headgate gate approve "$call" || :; done
     is_done "$run.1"
