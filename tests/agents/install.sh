@@ -109,7 +109,7 @@ shell_call() {
 heard() { jq -c "select(.users | join(\" \") | contains(\$text))" --arg text "$1" "$WORLD/model.jsonl" | grep .; }
 
 # Calls of tools that wait. An agent's own connections are asked too; they are looked at on their own.
-pending() { headgate gate ls --json | jq -r '.calls[] | select(.state == "pending" and .source != "net") | .id'; }
+pending() { picked pending '.calls[] | select(.state == "pending" and .source != "net") | .id' headgate gate ls --json; }
 # next: wait for the one call; print its command or tool.
 next() {
     until_true 180 has_pending || {
