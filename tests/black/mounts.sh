@@ -9,23 +9,9 @@ WRITER=$TESTS/fake/writer.py
 ROUNDS=2000
 mkdir -m 777 "$WORLD/signals"
 
-# save FILE TEXT: as editors and git do it, written beside and renamed over.
+# person WHAT FILE N (tests/fake/person.py); save FILE TEXT: once, as editors and git do it, written beside and renamed over.
+person() { python3 "$TESTS/fake/person.py" "$@"; }
 save() { printf '%s\n' "$2" >"$1.new" && mv -f "$1.new" "$1"; }
-# work_of_a_person N: what a day brings in a repository, in short.
-work_of_a_person() {
-    i=0
-    while [ $i -lt "$1" ]; do
-        git config user.email "p$i@example.com"
-        save .mcp.json "{\"n\": $i}"
-        [ $((i % 100)) != 0 ] || {
-            git branch -f extra main && git pack-refs --all && git branch -q -D extra
-            git remote add r /x && git remote remove r
-            mv .mcp.json .mcp.json~ && save .mcp.json "{\"m\": $i}" && rm .mcp.json~
-        }
-        [ $((i % 500)) != 0 ] || git gc -q
-        i=$((i + 1))
-    done
-}
 # tries_of PATH FILE, wins_of PATH FILE
 tries_of() { awk -v p="$1" '$1 == p { print $2 }' "$2"; }
 wins_of() { awk -v p="$1" '$1 == p { print $3 }' "$2"; }
@@ -55,7 +41,7 @@ paths="$WORLD/repo/.git/config +$WORLD/repo/.git/objects/info/alternates $WORLD/
 run=$(run_attempt overlay "$WORLD/signals/one" $paths)
 until_true 30 sh -c "grep -q ready '$(log_of "$run.1")'" || die 'the attempt did not start'
 tree=$(headgate show "$run.1" --json | jq -r '.attempts[0].tree')
-(work_of_a_person $ROUNDS)
+person day .mcp.json $ROUNDS
 i=0
 while [ $i -lt 100 ]; do # the host's own face of the worktree
     cp "$tree/.git" "$tree/.git.new" && mv "$tree/.git.new" "$tree/.git"
@@ -82,7 +68,7 @@ git checkout -q -f main
 box=$!
 BACKGROUND="$BACKGROUND $box"
 until_true 20 has_line ready "$WORLD/box.out" || die "the box did not start: $(cat "$WORLD/box.err")"
-(work_of_a_person $ROUNDS)
+person day .mcp.json $ROUNDS
 inside=$(pgrep -f "^python3 $WRITER $WORLD/signals/two" | head -n 1)
 until_true 10 is_mounted "$inside" "$WORLD/work/.mcp.json" || fail 'box: the settings file is not held again'
 touch "$WORLD/signals/two"
@@ -131,11 +117,7 @@ while [ $i -lt 50 ]; do # one by one
     i=$((i + 1))
 done
 pass 'checkout: each was held again, fifty times'
-i=0
-while [ $i -lt $ROUNDS ]; do # and faster than anybody can follow
-    save "$tree/.mcp.json" "{\"n\": $i}"
-    i=$((i + 1))
-done
+person save "$tree/.mcp.json" $ROUNDS # and faster than anybody can follow
 rm -f "$tree/.git"
 until_true 10 is_mounted "$pid" "$tree/.git" || fail 'checkout: .git that was removed is not there again'
 until_true 10 is_mounted "$pid" "$tree/.mcp.json" || fail 'checkout: the settings are not held again after the burst'
