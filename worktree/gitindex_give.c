@@ -15,7 +15,7 @@
 #include "runner/base/mem.h"
 #include "worktree/gitindex_parts.h"
 
-enum { NAME_BYTES = 4, HEAD_BYTES = 8, FSMN_VERSION = 2, NOTE_BYTES = 200 };
+enum { NAME_BYTES = 4, FSMN_VERSION = 2, NOTE_BYTES = 200 };
 
 static void add_word(struct buf *out, size_t value)
 {
@@ -71,26 +71,18 @@ static void add_untracked(struct buf *out, const char *content, size_t size, con
 }
 
 /* Those that say where others begin are left out; git needs none of them. */
-static bool add_extensions(struct buf *out, const struct buf *index, size_t at, size_t end,
-                           const char *tree, struct err *err)
+static bool add_extensions(struct buf *out, struct indexfile *f, const char *tree, struct err *err)
 {
-    while (at < end) {
-        const char *start = index->ptr + at;
-        uint32_t word;
-        if (end - at < HEAD_BYTES)
-            break;
-        memcpy(&word, start + NAME_BYTES, sizeof(word));
-        size_t size = ntohl(word);
-        if (size > end - at - HEAD_BYTES)
-            break;
-        if (memcmp(start, "UNTR", NAME_BYTES) == 0)
-            add_untracked(out, start + HEAD_BYTES, size, tree);
-        else if (memcmp(start, "EOIE", NAME_BYTES) != 0 && memcmp(start, "IEOT", NAME_BYTES) != 0 &&
-                 memcmp(start, "FSMN", NAME_BYTES) != 0)
-            buf_add(out, start, HEAD_BYTES + size);
-        at += HEAD_BYTES + size;
+    struct indexfile_extension e;
+    while (indexfile_extension(&e, f)) {
+        if (memcmp(e.name, "UNTR", NAME_BYTES) == 0)
+            add_untracked(out, e.content, e.size, tree);
+        else if (memcmp(e.name, "EOIE", NAME_BYTES) != 0 &&
+                 memcmp(e.name, "IEOT", NAME_BYTES) != 0 && memcmp(e.name, "FSMN", NAME_BYTES) != 0)
+            buf_add(out, e.name, (size_t)(e.content - e.name) + e.size);
     }
-    return at == end || err_set(err, ERR_INTERNAL, "git wrote an index that is cut short");
+    return indexfile_is_done(f) ||
+           err_set(err, ERR_INTERNAL, "git wrote an index that is cut short");
 }
 
 /* ---- the digest, begun once for all that are given the same entries ---- */
@@ -114,16 +106,16 @@ bool gitindex_note_digest(const char *index_file, const char *object_format, str
 {
     AUTO_BUF struct buf index = BUF_INIT, text = BUF_INIT;
     AUTO_FREE char *path = note_path(index_file);
-    size_t digest_len, at;
+    struct indexfile f;
     SHA1_CTX ctx;
-    if (!gitindex_load(&index, &digest_len, index_file, object_format, err) ||
-        !gitindex_entries_end(&at, &index, digest_len, err))
+    if (!gitindex_load(&index, &f, index_file, object_format, err) ||
+        !gitindex_skip_entries(&f, err))
         return false;
-    if (digest_len != SHA1_DIGEST_LENGTH)
+    if (f.digest_len != SHA1_DIGEST_LENGTH)
         return true;
     SHA1Init(&ctx);
-    SHA1Update(&ctx, (const uint8_t *)index.ptr, whole_blocks(at));
-    buf_addf(&text, "%zu", at);
+    SHA1Update(&ctx, (const uint8_t *)index.ptr, whole_blocks(f.at));
+    buf_addf(&text, "%zu", f.at);
     for (size_t i = 0; i < ARRAY_LEN(ctx.state); i++)
         buf_addf(&text, " %" PRIu32, ctx.state[i]);
     return fs_write_plain(AT_FDCWD, path, text.ptr, text.len, 0600, err);
@@ -160,21 +152,23 @@ bool gitindex_give(const char *to, const char *from, const struct gitindex_gift 
                    struct err *err)
 {
     AUTO_BUF struct buf index = BUF_INIT, out = BUF_INIT;
-    size_t digest_len, at;
+    struct indexfile f;
     struct note note;
-    if (!gitindex_load(&index, &digest_len, from, gift->object_format, err))
+    if (!gitindex_load(&index, &f, from, gift->object_format, err))
         return false;
-    bool is_noted = digest_len == SHA1_DIGEST_LENGTH && read_note(&note, from) &&
-                    note.entries_end <= index.len - digest_len;
-    if (is_noted)
-        at = note.entries_end;
-    else if (!gitindex_entries_end(&at, &index, digest_len, err))
+    bool is_noted = f.digest_len == SHA1_DIGEST_LENGTH && read_note(&note, from) &&
+                    note.entries_end >= f.at && note.entries_end <= f.end;
+    if (is_noted) {
+        f.at = note.entries_end;
+        f.left = 0;
+    } else if (!gitindex_skip_entries(&f, err)) {
         return false;
-    buf_add(&out, index.ptr, at);
-    if (!add_extensions(&out, &index, at, index.len - digest_len, gift->tree, err))
+    }
+    buf_add(&out, index.ptr, f.at);
+    if (!add_extensions(&out, &f, gift->tree, err))
         return false;
     add_known(&out, gift->token);
-    buf_add(&out, index.ptr + index.len - digest_len, digest_len); /* its room */
-    put_digest(&out, digest_len, is_noted ? &note : NULL);
+    buf_add(&out, index.ptr + f.end, f.digest_len); /* its room */
+    put_digest(&out, f.digest_len, is_noted ? &note : NULL);
     return fs_write_plain(AT_FDCWD, to, out.ptr, out.len, 0644, err);
 }
