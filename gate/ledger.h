@@ -17,10 +17,11 @@
 #include "gate/rule.h"
 #include "runner/base/db.h"
 
-/* SQL of the gate's tables, for db_migrate: three steps, each of a later version. */
+/* SQL of the gate's tables, for db_migrate: four steps, each of a later version. */
 extern const char ledger_schema[];
 extern const char ledger_schema_origins[];
 extern const char ledger_schema_told[];
+extern const char ledger_schema_drop[];
 
 struct ledger_call {
     int64_t id; /* cN */
@@ -34,6 +35,7 @@ struct ledger_call {
     char *decided_by, *why, *reason;           /* "" when not decided */
     bool allowed;                              /* meaning of a decided call */
     int64_t rule;                              /* that decided or asks; 0: none */
+    int64_t dropped_ms; /* since when its arguments are gone, and the request has none; 0: there */
 };
 #define LEDGER_CALL_INIT \
     {                    \
@@ -92,7 +94,8 @@ bool ledger_find(struct ledger_call *ret, struct db *db, const char *attempt, in
  * the 1000 newest, else the newest limit. */
 bool ledger_list(json_t **ret, struct db *db, unsigned state_mask, const char *attempt,
                  int64_t limit, struct err *err) WARN_UNUSED;
-/* The newest limit calls as values, newest first; caller releases each and frees the array. */
+/* The newest limit calls that have their arguments, newest first; caller releases each and frees
+ * the array. */
 bool ledger_recent(struct ledger_call **ret, size_t *ret_n, struct db *db, int64_t limit,
                    struct err *err) WARN_UNUSED;
 /* attempt NULL: of all. */
@@ -151,10 +154,26 @@ bool ledger_log_told(json_t **ret, struct db *db, const char *attempt, int64_t l
 bool ledger_log_export(json_t **ret, struct db *db, int64_t run, int64_t after, int64_t limit,
                        struct err *err) WARN_UNUSED;
 /* Array of {call,attempt,local,request}, of a run (0: all), numbered above `after`, at most limit.
- * With them each digest in the log can be computed again. Fewer where requests are long. *ret_last:
+ * With them each digest in the log can be computed again; one without arguments has dropped_ms
+ * instead of a request. Fewer where requests are long. *ret_last:
  * the number of the last; after where there is none. */
 bool ledger_call_export(json_t **ret, int64_t *ret_last, struct db *db, int64_t run, int64_t after,
                         int64_t limit, struct err *err) WARN_UNUSED;
+/* Arguments that clean dropped, and the kind of the row that says so of some of an attempt's. */
+#define LEDGER_DROPPED "args.dropped"
+struct ledger_dropped {
+    int64_t calls, bytes; /* bytes: of their requests, about */
+    int64_t last_ms;      /* 0: never */
+};
+/* Append the attempts with calls that were asked before that time, are final and have arguments. */
+bool ledger_droppable(struct strv *ret, struct db *db, int64_t before_ms,
+                      struct err *err) WARN_UNUSED;
+/* Drop the arguments of these calls of an attempt, which must have ended: digests, decisions and
+ * the log stay, and a row says of how many. dry_run: only count. */
+bool ledger_drop(struct ledger_dropped *ret, struct db *db, const char *attempt, int64_t before_ms,
+                 const char *by, int64_t at_ms, bool dry_run, struct err *err) WARN_UNUSED;
+/* All that were dropped until now, without bytes. */
+bool ledger_dropped(struct ledger_dropped *ret, struct db *db, struct err *err) WARN_UNUSED;
 /* The hash of a row, as stored. */
 void ledger_log_hash(char ret[DIGEST_HEX_SIZE], const char *prev, int64_t seq, int64_t at_ms,
                      const char *kind, const char *body);
@@ -163,7 +182,8 @@ void ledger_log_hash(char ret[DIGEST_HEX_SIZE], const char *prev, int64_t seq, i
 bool ledger_verify(int64_t *ret_rows, int64_t *ret_bad_seq, struct buf *ret_why,
                    char ret_tail[DIGEST_HEX_SIZE], struct db *db, struct err *err) WARN_UNUSED;
 /* The same of what is stored beside the log, once the log is whole: each call must ask what its
- * rows have the digest of, and be in the state and decided as its newest row tells; each rule must
+ * rows have the digest of (or have no arguments where a row says that they were dropped, of as many
+ * calls as have none), and be in the state and decided as its newest row tells; each rule must
  * be in force, or removed, with the text and scope of its newest row; a grant that is left has a
  * row. *ret_bad_seq 0: all is so; else the newest row of the first that is not, or the row behind
  * the last where none is about it. No transaction may be open. */

@@ -78,7 +78,10 @@ bool ledger_recent(struct ledger_call **ret, size_t *ret_n, struct db *db, int64
                    struct err *err)
 {
     struct db_stmt *s;
-    if (!db_stmt(&s, db, "SELECT " LEDGER_CALL_COLUMNS " FROM call ORDER BY id DESC LIMIT ?1", err))
+    if (!db_stmt(&s, db,
+                 "SELECT " LEDGER_CALL_COLUMNS
+                 " FROM call WHERE dropped_ms IS NULL ORDER BY id DESC LIMIT ?1",
+                 err))
         return false;
     db_bind_int(s, 1, limit);
     struct ledger_call *calls = NULL;

@@ -190,7 +190,10 @@ static json_t *call_row(const struct ledger_call *call)
     jx_set_str(row, "call", name);
     jx_set(row, "attempt", ledger_row_text(call->attempt));
     jx_set_int(row, "local", call->local);
-    jx_set(row, "request", call_request_json(&call->request));
+    if (call->dropped_ms > 0)
+        jx_set_int(row, "dropped_ms", call->dropped_ms);
+    else
+        jx_set(row, "request", call_request_json(&call->request));
     return row;
 }
 

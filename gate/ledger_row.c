@@ -74,6 +74,7 @@ bool ledger_row_read(struct ledger_call *ret, struct db_stmt *s, struct err *err
     c.rule = db_col_int(s, 14);
     c.ask_why = xstrdup(db_col_str(s, 15));
     c.ask_reason = xstrdup(db_col_str(s, 16));
+    c.dropped_ms = db_col_int(s, 17);
     *ret = c;
     c = (struct ledger_call)LEDGER_CALL_INIT;
     return true;
@@ -144,6 +145,8 @@ json_t *ledger_call_json(const struct ledger_call *c)
     set_decision(obj, c);
     set_text(obj, "ask_why", c->ask_why);
     set_text(obj, "ask_reason", c->ask_reason);
+    if (c->dropped_ms > 0)
+        jx_set_int(obj, "dropped_ms", c->dropped_ms);
     return obj;
 }
 

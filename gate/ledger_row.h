@@ -20,7 +20,7 @@ void ledger_tx_end(struct ledger_tx *tx);
 /* Columns of a call in the order that ledger_row_read takes them. */
 #define LEDGER_CALL_COLUMNS                                                                   \
     "id, attempt, local, state, request, action, digest, asked_ms, deadline_ms, decided_ms, " \
-    "decided_by, why, reason, allowed, rule, ask_why, ask_reason"
+    "decided_by, why, reason, allowed, rule, ask_why, ask_reason, dropped_ms"
 bool ledger_row_read(struct ledger_call *ret, struct db_stmt *s, struct err *err) WARN_UNUSED;
 /* Step a statement that selects those columns by a key. *ret_found false: there is none. */
 bool ledger_row_one(struct ledger_call *ret, bool *ret_found, struct db_stmt *s,

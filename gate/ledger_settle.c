@@ -46,6 +46,12 @@ static bool decide_late(enum ledger_outcome *ret, struct db *db, const struct le
     bool makes_grant =
         d->allow && (call->state == CALL_EXPIRED ||
                      ((call->state == CALL_ORPHANED || call->state == CALL_DENIED) && d->grant));
+    if (makes_grant && call->dropped_ms > 0)
+        return err_set(err, ERR_REFUSED,
+                       "the arguments of call c%" PRId64
+                       " are gone, so nobody can see what would be "
+                       "approved",
+                       call->id);
     *ret = makes_grant ? LEDGER_GRANTED : LEDGER_LOST;
     return !makes_grant || ledger_row_grant(db, call, d->by, d->at_ms, err);
 }

@@ -12,8 +12,17 @@ static const char last_rows[] =
     "log"
     " WHERE kind LIKE 'call.%' AND json_extract(body, '$.digest') IS NOT NULL GROUP BY 2)"
     " SELECT said.seq, said.name, said.digest, said.state, call.id, call.attempt, call.local,"
-    " call.request, call.state, said.body, call.decided_by, call.why, call.reason FROM said"
+    " call.request, call.state, said.body, call.decided_by, call.why, call.reason,"
+    " call.dropped_ms, call.digest FROM said"
     " LEFT JOIN call ON call.id = CAST(substr(said.name, 2) AS INTEGER) ORDER BY said.seq";
+
+/* Calls of an attempt that lost their arguments at one time, where no row says so of as many. */
+static const char undeclared[] =
+    "SELECT attempt, count(*), (SELECT coalesce(max(seq), 0) + 1 FROM log),"
+    " (SELECT json_extract(body, '$.calls') FROM log WHERE kind = '" LEDGER_DROPPED "'"
+    "  AND at_ms = dropped_ms AND json_extract(body, '$.attempt') = attempt) AS told"
+    " FROM call WHERE dropped_ms IS NOT NULL GROUP BY attempt, dropped_ms"
+    " HAVING told IS NOT count(*) LIMIT 1";
 
 /* Of each rule its newest row, with the rule as it is stored. */
 static const char last_rule_rows[] =
@@ -54,6 +63,18 @@ static bool is_decided_as_said(struct db_stmt *s)
            is_said(body, "why", db_col_str(s, 11)) && is_said(body, "reason", db_col_str(s, 12));
 }
 
+/* What is left of a call without its arguments, as far as its rows tell it. */
+static bool is_stub_as_said(struct db_stmt *s, const struct call_request *request)
+{
+    AUTO_JSON json_t *body = NULL;
+    struct err ignored = ERR_INIT;
+    const char *text = db_col_str(s, 9);
+    return strcmp(db_col_str(s, 14), db_col_str(s, 2)) == 0 &&
+           json_object_size(request->args) == 0 && jx_parse(&body, text, strlen(text), &ignored) &&
+           is_said(body, "attempt", db_col_str(s, 5)) && is_said(body, "agent", request->agent) &&
+           is_said(body, "subagent", request->sub_id) && is_said(body, "tool", request->tool);
+}
+
 /* What is wrong with the call at hand; NULL: nothing. */
 static const char *find_fault(struct db_stmt *s)
 {
@@ -67,6 +88,11 @@ static const char *find_fault(struct db_stmt *s)
         return "is in another state than the log says";
     if (!call_request_parse(&request, text, strlen(text), &ignored))
         return "cannot be read any more";
+    if (db_col_int(s, 13) > 0) {
+        if (!is_stub_as_said(s, &request))
+            return "asks something else than the log says, and its arguments are gone";
+        return is_decided_as_said(s) ? NULL : "was decided otherwise than the log says";
+    }
     call_digest(digest, db_col_str(s, 5), db_col_int(s, 6), &request);
     if (strcmp(digest, db_col_str(s, 2)) != 0)
         return "asks something else than the log says";
@@ -149,6 +175,21 @@ static bool check_said(int64_t *ret_bad_seq, struct buf *why, struct db *db, str
     return true;
 }
 
+static bool check_undeclared(int64_t *ret_bad_seq, struct buf *why, struct db *db, struct err *err)
+{
+    struct db_stmt *s;
+    bool has_row;
+    if (!db_stmt(&s, db, undeclared, err) || !db_step(s, &has_row, err))
+        return false;
+    if (has_row) {
+        *ret_bad_seq = db_col_int(s, 2);
+        buf_addf(why, "no row says that the arguments of %" PRId64 " of the calls of %s are gone",
+                 db_col_int(s, 1), db_col_str(s, 0));
+    }
+    db_reset(s);
+    return true;
+}
+
 /* A call that no row is about was put there by somebody else. */
 static bool check_silent(int64_t *ret_bad_seq, struct buf *why, struct db *db, struct err *err)
 {
@@ -178,6 +219,7 @@ bool ledger_verify_store(int64_t *ret_bad_seq, struct buf *ret_why, struct db *d
     if (!db_exec(db, "BEGIN", err))
         return false;
     bool ok = check_said(&bad, ret_why, db, err) &&
+              (bad != 0 || check_undeclared(&bad, ret_why, db, err)) &&
               (bad != 0 || check_silent(&bad, ret_why, db, err)) &&
               (bad != 0 || check_rules(&bad, ret_why, db, err)) &&
               (bad != 0 || check_unsaid(&bad, ret_why, db, err));

@@ -229,6 +229,8 @@ static bool verify_file(json_t **ret, const char *path, struct err *err)
     jx_set_bool(result, "ok", ok);
     jx_set_int(result, "rows", check.rows);
     jx_set_int(result, "calls", check.calls);
+    if (check.dropped > 0)
+        jx_set(result, "dropped", json_pack("{s:I}", "calls", (json_int_t)check.dropped));
     jx_set_str(result, "tail", check.tail);
     if (!ok)
         jx_set(result, "bad",

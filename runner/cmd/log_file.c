@@ -4,15 +4,17 @@
 #include <string.h>
 
 #include "gate/ledger.h"
+#include "runner/base/mem.h"
 
 void log_check_init(struct log_check *c)
 {
-    *c = (struct log_check){.digests = json_object(), .why = BUF_INIT};
+    *c = (struct log_check){.digests = json_object(), .gone = json_object(), .why = BUF_INIT};
 }
 
 void log_check_release(struct log_check *c)
 {
     json_decref(c->digests);
+    json_decref(c->gone);
     buf_release(&c->why);
 }
 
@@ -22,13 +24,23 @@ static bool bad(struct log_check *c, const char *why)
     return false;
 }
 
-/* Keep the digest that the row names for its call. */
-static void keep_digest(struct log_check *c, const char *text)
+static char *gone_key(const char *attempt, int64_t at_ms)
+{
+    return xasprintf("%s %" PRId64, attempt, at_ms);
+}
+
+/* Keep the digest that the row names for its call, or how many lost their arguments. */
+static void keep_told(struct log_check *c, const json_t *row, const char *text)
 {
     AUTO_JSON json_t *body = NULL;
     struct err ignored = ERR_INIT;
     if (!jx_parse(&body, text, strlen(text), &ignored))
         return;
+    if (strcmp(jx_str(row, "kind", ""), LEDGER_DROPPED) == 0) {
+        AUTO_FREE char *key = gone_key(jx_str(body, "attempt", ""), jx_int(row, "at_ms", 0));
+        jx_set_int(c->gone, key, jx_int(body, "calls", 0));
+        return;
+    }
     const char *call = jx_str(body, "call", NULL), *digest = jx_str(body, "digest", NULL);
     if (call && digest)
         jx_set_str(c->digests, call, digest);
@@ -50,10 +62,23 @@ static bool check_row(struct log_check *c, const json_t *row)
         ledger_log_hash(own, prev, seq, jx_int(row, "at_ms", 0), jx_str(row, "kind", ""), body);
         if (strcmp(own, hash) != 0)
             return bad(c, "it was changed");
-        keep_digest(c, body);
+        keep_told(c, row, body);
     }
     memcpy(c->tail, hash, DIGEST_HEX_SIZE);
     c->rows++;
+    return true;
+}
+
+/* No more than a row says; what is not told of is missing. */
+static bool check_dropped(struct log_check *c, const json_t *line)
+{
+    AUTO_FREE char *key = gone_key(jx_str(line, "attempt", ""), jx_int(line, "dropped_ms", 0));
+    int64_t left = jx_int(c->gone, key, 0);
+    if (left <= 0)
+        return bad(c, "no row says that the call's arguments are gone");
+    jx_set_int(c->gone, key, left - 1);
+    json_object_del(c->digests, jx_str(line, "call", ""));
+    c->dropped++;
     return true;
 }
 
@@ -67,6 +92,8 @@ static bool check_call(struct log_check *c, const json_t *line)
     const char *digest = jx_str(c->digests, name, NULL);
     if (!digest)
         return bad(c, "no row is of this call, or it comes twice");
+    if (json_object_get(line, "dropped_ms"))
+        return check_dropped(c, line);
     if (!call_request_from_json(&request, jx_obj(line, "request"), &err))
         return bad(c, "the call's request cannot be read");
     call_digest(own, jx_str(line, "attempt", ""), jx_int(line, "local", 0), &request);

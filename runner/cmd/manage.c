@@ -293,16 +293,24 @@ int cmd_discard(int argc, char **argv)
 static bool clean(char **argv, struct err *err)
 {
     bool dry_run = false, json = false;
+    int64_t arguments_ms = -1;
     const struct opt table[] = {
         {'n', "dry-run", OPT_FLAG, &dry_run, NULL, "only say what would be removed", 0, 0},
+        {0, "arguments", OPT_DURATION, &arguments_ms, "AGE",
+         "drop the arguments of older calls of ended attempts, like 30d; the log keeps digests", 0,
+         0},
         {0, "json", OPT_FLAG, &json, NULL, "print JSON", 0, 0},
     };
     AUTO_CMD_ARGS struct cmd_args args = CMD_ARGS_INIT;
     AUTO_JSON json_t *result = NULL;
     AUTO_BUF struct buf text = BUF_INIT;
     struct print p;
-    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 0, err) ||
-        !client_ask(&result, "clean", json_pack("{s:b}", "dry_run", dry_run), err))
+    if (!cmd_parse_n(&args, argv, table, ARRAY_LEN(table), 0, 0, err))
+        return false;
+    json_t *request = json_pack("{s:b}", "dry_run", dry_run);
+    if (arguments_ms >= 0)
+        jx_set_int(request, "arguments_ms", arguments_ms);
+    if (!client_ask(&result, "clean", request, err))
         return false;
     if (json)
         return out_json(result, err);

@@ -250,6 +250,11 @@ void print_call(struct buf *out, const struct print *p, const json_t *call)
     print_field(out, p, "why", jx_str(call, "why", NULL));
     print_field(out, p, "reason", jx_str(call, "reason", NULL));
     print_field(out, p, "digest", jx_str(call, "digest", NULL));
+    if (jx_int(call, "dropped_ms", 0) > 0) {
+        add_time(out, p, "arguments", jx_int(call, "dropped_ms", 0));
+        buf_adds(out, "              dropped then by 'headgate clean'; the digest is of them\n");
+        return;
+    }
     buf_adds(out, "  arguments:\n");
     add_args(out, p, json_object_get(call, "args"));
     if (strcmp(state, "pending") != 0)

@@ -200,6 +200,21 @@ void print_gate_stats(struct buf *out, const struct print *p, const json_t *stat
     add_proposals(out, jx_arr(stats, "proposals"));
 }
 
+/* What cannot be proved any more. */
+static void add_dropped(struct buf *out, const json_t *dropped)
+{
+    int64_t last_ms = jx_int(dropped, "last_ms", 0);
+    if (!dropped)
+        return;
+    print_count(out, jx_int(dropped, "calls", 0), "call has", "calls have");
+    buf_adds(out, " no arguments any more, as rows of the log say: 'headgate clean' dropped them");
+    if (last_ms > 0) {
+        buf_adds(out, ", last at ");
+        clock_add_local(out, last_ms);
+    }
+    buf_adds(out, "; what they asked shows only against a log that was exported before\n");
+}
+
 void print_gate_verify(struct buf *out, const struct print *p, const json_t *result)
 {
     const json_t *bad = jx_obj(result, "bad");
@@ -216,6 +231,7 @@ void print_gate_verify(struct buf *out, const struct print *p, const json_t *res
     buf_adds(out, ": ");
     print_count(out, rows, "row", "rows");
     buf_adds(out, ", each follows from the one before\n");
+    add_dropped(out, jx_obj(result, "dropped"));
     const char *tail = jx_str(result, "tail", "");
     if (!*tail)
         return;

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/ledger.h"
 #include "runner/attempt/attempt.h"
+#include "runner/base/clock.h"
 #include "runner/base/fs.h"
 #include "runner/server/discard.h"
 #include "runner/server/ops.h"
@@ -30,12 +32,13 @@ void op_attempt_discard(struct request *r)
         request_fail(r, &err);
 }
 
-/* clean in three steps: look what could go (worker), remove those attempts (jobs), remove bases
- * (worker). */
+/* clean in four steps: look what could go (worker), remove those attempts (jobs), remove bases
+ * (worker), drop arguments of calls. */
 struct clean {
     struct request *request;
     const struct paths *paths;
     bool dry_run;
+    int64_t before_ms;   /* arguments of calls that were asked before are dropped; 0: none are */
     struct strv done;    /* attempts that are over */
     struct strv useless; /* of these, the ones whose removal loses no work */
     json_t *sizes;       /* id: bytes */
@@ -121,6 +124,33 @@ static void bases_work(void *arg)
     c->ok = wt_clean_bases(&c->bases, c->paths->bases, c->paths->attempts, c->dry_run, &c->err);
 }
 
+/* Of attempts that are over, each for itself: one that is begun is whole. */
+static bool drop_arguments(struct clean *c, struct err *err)
+{
+    struct server *s = c->request->server;
+    AUTO_STRV struct strv attempts = STRV_INIT, open = STRV_INIT;
+    struct err ignored = ERR_INIT; /* a busy store gives its room back another time */
+    if (!ledger_droppable(&attempts, s->db, c->before_ms, err) ||
+        !attempt_row_ids(&open, s->db, ATTEMPTS_OPEN, 0, INT64_MAX, err))
+        return false;
+    for (size_t i = 0; i < attempts.n; i++) {
+        const char *id = attempts.v[i];
+        struct ledger_dropped dropped;
+        if (strv_has(&open, id))
+            continue;
+        if (!ledger_drop(&dropped, s->db, id, c->before_ms, c->request->by, clock_unix_ms(),
+                         c->dry_run, err))
+            return false;
+        AUTO_FREE char *what = xasprintf("arguments of %lld call%s of %s", (long long)dropped.calls,
+                                         dropped.calls == 1 ? "" : "s", id);
+        add_removed(c, what, c->paths->db, dropped.bytes);
+    }
+    if (!c->dry_run && attempts.n > 0)
+        (void)!(db_exec(s->db, "VACUUM", &ignored) &&
+                db_exec(s->db, "PRAGMA wal_checkpoint(TRUNCATE)", &ignored));
+    return true;
+}
+
 static void bases_done(void *arg)
 {
     struct clean *c = arg;
@@ -130,7 +160,7 @@ static void bases_done(void *arg)
             *tab = '\0';
         add_removed(c, "base", c->bases.v[i], tab ? strtoll(tab + 1, NULL, 10) : 0);
     }
-    if (c->ok)
+    if (c->ok && (c->before_ms == 0 || drop_arguments(c, &c->err)))
         request_answer(c->request, json_pack("{s:O}", "removed", c->removed));
     else
         request_fail(c->request, &c->err);
@@ -191,6 +221,8 @@ void op_clean(struct request *r)
     c->request = r;
     c->paths = &r->server->paths;
     c->dry_run = jx_bool(r->body, "dry_run", false);
+    if (json_is_integer(json_object_get(r->body, "arguments_ms")))
+        c->before_ms = clock_unix_ms() - jx_int(r->body, "arguments_ms", 0);
     c->sizes = json_object();
     c->removed = json_array();
     r->context = c;

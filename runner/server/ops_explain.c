@@ -80,8 +80,18 @@ static bool explain(json_t **ret, struct server *s, const struct ledger_call *ca
 static bool get_call(struct ledger_call *ret, struct request *r, struct err *err)
 {
     int64_t id;
-    return request_call_id(&id, jx_str(r->body, "call", ""), err) &&
-           ledger_get(ret, r->server->db, id, err);
+    AUTO_LEDGER_CALL struct ledger_call call = LEDGER_CALL_INIT;
+    if (!request_call_id(&id, jx_str(r->body, "call", ""), err) ||
+        !ledger_get(&call, r->server->db, id, err))
+        return false;
+    if (call.dropped_ms > 0)
+        return err_set(err, ERR_REFUSED,
+                       "the arguments of c%lld were dropped by 'headgate clean', so nothing can be "
+                       "said of it",
+                       (long long)id);
+    *ret = call;
+    call = (struct ledger_call)LEDGER_CALL_INIT;
+    return true;
 }
 
 void op_call_explain(struct request *r)

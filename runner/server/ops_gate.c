@@ -140,6 +140,7 @@ struct verify {
     bool ok;
     struct err err;
     int64_t rows, bad_seq;
+    struct ledger_dropped dropped;
     struct buf why;
     char tail[DIGEST_HEX_SIZE];
 };
@@ -150,7 +151,8 @@ static void verify_work(void *arg)
     AUTO_DB struct db *db = NULL;
     v->ok = db_open(&db, v->path, DB_READ_ONLY, &v->err) &&
             ledger_verify(&v->rows, &v->bad_seq, &v->why, v->tail, db, &v->err) &&
-            (v->bad_seq != 0 || ledger_verify_store(&v->bad_seq, &v->why, db, &v->err));
+            (v->bad_seq != 0 || ledger_verify_store(&v->bad_seq, &v->why, db, &v->err)) &&
+            ledger_dropped(&v->dropped, db, &v->err);
 }
 
 static void verify_done(void *arg)
@@ -161,6 +163,10 @@ static void verify_done(void *arg)
         jx_set_bool(result, "ok", v->bad_seq == 0);
         jx_set_int(result, "rows", v->rows);
         jx_set_str(result, "tail", v->tail);
+        if (v->dropped.calls > 0)
+            jx_set(result, "dropped",
+                   json_pack("{s:I, s:I}", "calls", (json_int_t)v->dropped.calls, "last_ms",
+                             (json_int_t)v->dropped.last_ms));
         if (v->bad_seq)
             jx_set(result, "bad",
                    json_pack("{s:I, s:o}", "seq", (json_int_t)v->bad_seq, "why",

@@ -83,7 +83,8 @@ bool store_open(struct db **ret, const char *path, struct err *err)
 {
     const char *const steps[] = {ledger_schema,       runner_schema,       ledger_schema_origins,
                                  runner_schema_rungs, broker_schema,       comment_schema,
-                                 ledger_schema_told,  runner_schema_pulse, message_schema};
+                                 ledger_schema_told,  runner_schema_pulse, message_schema,
+                                 ledger_schema_drop};
     AUTO_DB struct db *db = NULL;
     if (!db_open(&db, path, DB_READ_WRITE, err) || !db_migrate(db, steps, ARRAY_LEN(steps), err))
         return false;

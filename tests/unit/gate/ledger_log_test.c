@@ -273,6 +273,74 @@ static void a_grant_is_no_tampering(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* What is gone is told, proves no less than before, and cannot be approved. */
+static void drops_arguments(void **state)
+{
+    static const struct {
+        const char *sql, *word;
+    } cases[] = {
+        {"", ""},
+        {"UPDATE call SET request = json_set(request, '$.args', json('{\"command\":\"true\"}')) "
+         "WHERE id = 1",
+         "call c1, which it is about, asks something else"},
+        {"UPDATE call SET request = json_set(request, '$.tool', 'Read') WHERE id = 1",
+         "asks something else"},
+        {"UPDATE call SET attempt = '9.9' WHERE id = 1", "asks something else"},
+        {"UPDATE call SET dropped_ms = NULL WHERE id = 1", "asks something else"},
+        {"UPDATE call SET request = json_set(request, '$.args', json('{}')), dropped_ms = 9000 "
+         "WHERE id = 3",
+         "the arguments of 2 of the calls of 3.1 are gone"},
+        {"UPDATE call SET request = json_set(request, '$.args', json('{}')), dropped_ms = 8000 "
+         "WHERE id = 3",
+         "the arguments of 1 of the calls of 3.1 are gone"},
+        {"UPDATE call SET decided_by = 'bob' WHERE id = 1", "decided otherwise"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        void *own;
+        store_set_up(&own);
+        struct store *s = own;
+        enum ledger_outcome outcome;
+        struct ledger_call call;
+        struct ledger_dropped dropped;
+        AUTO_STRV struct strv attempts = STRV_INIT;
+        AUTO_BUF struct buf why = BUF_INIT;
+        int64_t bad = -1, rows;
+        char tail[DIGEST_HEX_SIZE];
+        for (int64_t local = 1; local <= 3; local++)
+            store_ask(s->db, "3.1", local, local == 2 ? "pending" : "make");
+        store_ask(s->db, "4.1", 1, "pending");
+        assert_true(ledger_decide(&outcome, &call, s->db, 1, NULL, false, "no", "ann", "person",
+                                  false, 5000, &err));
+        ledger_call_release(&call);
+        assert_true(ledger_droppable(&attempts, s->db, 1000, &err) && attempts.n == 0);
+        assert_true(ledger_droppable(&attempts, s->db, 1001, &err));
+        assert_int_equal(attempts.n, 1);
+        assert_true(ledger_drop(&dropped, s->db, "3.1", 1001, "ann", 9000, true, &err));
+        assert_true(dropped.calls == 1 && dropped.bytes > 100);
+        assert_true(ledger_dropped(&dropped, s->db, &err) && dropped.calls == 0);
+        assert_true(ledger_drop(&dropped, s->db, "3.1", 1001, "ann", 9000, false, &err));
+        assert_true(ledger_dropped(&dropped, s->db, &err));
+        assert_true(dropped.calls == 1 && dropped.last_ms == 9000);
+        assert_true(ledger_drop(&dropped, s->db, "3.1", 1001, "ann", 9500, false, &err));
+        assert_int_equal(dropped.calls, 0);
+        assert_true(ledger_get(&call, s->db, 1, &err));
+        assert_true(json_object_size(call.request.args) == 0 && call.dropped_ms == 9000);
+        ledger_call_release(&call);
+        assert_false(ledger_decide(&outcome, &call, s->db, 1, NULL, true, "", "ann", "person", true,
+                                   9600, &err));
+        assert_int_equal(err.code, ERR_REFUSED);
+        if (*cases[i].sql && !db_exec(s->db, cases[i].sql, &err))
+            fail_msg("%s", err.text);
+        assert_true(ledger_verify(&rows, &bad, &why, tail, s->db, &err) && bad == 0);
+        assert_true(ledger_verify_store(&bad, &why, s->db, &err));
+        assert_int_equal(bad != 0, i > 0);
+        if (!strstr(why.ptr, cases[i].word))
+            fail_msg("[%s], not [%s]", why.ptr, cases[i].word);
+        store_tear_down(&own);
+    }
+}
+
 /* Pages of an export are bounded by their bytes, and nothing is lost between them. */
 static void exports_in_pages(void **state)
 {
@@ -314,6 +382,7 @@ int main(void)
         cmocka_unit_test(finds_tampering),
         cmocka_unit_test(finds_changed_calls),
         cmocka_unit_test(finds_changed_rules),
+        cmocka_unit_test(drops_arguments),
         LEDGER_TEST(a_grant_is_no_tampering),
         LEDGER_TEST(a_cut_tail_shows_against_the_anchor),
         LEDGER_TEST(what_was_told_of_an_attempt_is_found),

@@ -16,10 +16,12 @@ const struct ledger_question store_question = {
 
 struct db *store_connect(const struct store *s)
 {
-    const char *const steps[] = {ledger_schema, ledger_schema_origins, ledger_schema_told};
+    const char *const steps[] = {ledger_schema, ledger_schema_origins, ledger_schema_told,
+                                 ledger_schema_drop};
     struct db *db;
     struct err err = ERR_INIT;
-    if (!db_open(&db, s->path, DB_READ_WRITE, &err) || !db_migrate(db, steps, 3, &err))
+    if (!db_open(&db, s->path, DB_READ_WRITE, &err) ||
+        !db_migrate(db, steps, ARRAY_LEN(steps), &err))
         fail_msg("%s", err.text);
     return db;
 }
