@@ -25,22 +25,21 @@
 #include "worktree/record.h"
 #include "worktree/refs.h"
 #include "worktree/share.h"
+#include "worktree/source.h"
 #include "worktree/subs.h"
 
 struct creation {
     const struct wt_repo *repo;
     const struct wt_create *how;
     const struct engine *engine;
-    struct gitcfg cfg;
-    struct ref_list refs;
+    const struct gitcfg *cfg;
+    const struct ref_list *refs;
     struct wt_attempt a;
     struct engine_job job;
 };
 
 static void creation_release(struct creation *c)
 {
-    gitcfg_release(&c->cfg);
-    refs_release(&c->refs);
     wt_attempt_release(&c->a);
     engine_job_release(&c->job);
 }
@@ -75,7 +74,7 @@ static bool check_names(const struct creation *c, struct err *err)
     AUTO_FREE char *keep = xasprintf(REFS_KEEP "%s", part);
     const char *const names[] = {public, own, keep};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        const char *other = ref_in_the_way(&c->refs, names[i]);
+        const char *other = ref_in_the_way(c->refs, names[i]);
         if (other && strcmp(other, names[i]) == 0)
             return err_set(err, ERR_CONFLICT, "the branch %s exists already; choose another run",
                            c->how->branch);
@@ -104,10 +103,11 @@ static bool choose_engine(struct creation *c, struct err *err)
 }
 
 /* Look at everything; touch nothing. */
-static bool plan(struct creation *c, struct err *err)
+static bool plan(struct creation *c, struct wt_source *source, struct err *err)
 {
-    const char *const *patterns =
-        GIT_ARGS("refs/heads", "refs/tags", "refs/remotes", "refs/headgate");
+    if (!wt_source_repo(&c->repo, source, err) || !source_cfg(&c->cfg, source, err) ||
+        !source_refs(&c->refs, source, err))
+        return false;
     attempt_name_paths(&c->a, c->how->dir);
     c->a.id = xstrdup(c->how->id);
     c->a.repo = xstrdup(c->repo->common_dir);
@@ -115,14 +115,12 @@ static bool plan(struct creation *c, struct err *err)
     c->a.branch = xstrdup(c->how->branch);
     c->a.uid = c->how->uid;
     c->a.gid = c->how->gid;
-    if (!gitcfg_load(&c->cfg, c->repo->git_dir, err) ||
-        !refs_list(&c->refs, c->repo->common_dir, patterns, err) || !check_names(c, err) ||
-        !gitdir_object_dirs(&c->a.objects_ro, c->repo->common_dir, err))
+    if (!check_names(c, err) || !gitdir_object_dirs(&c->a.objects_ro, c->repo->common_dir, err))
         return false;
-    AUTO_FREE char *lfs = lfs_store(&c->cfg, c->repo->common_dir);
-    if (c->cfg.has_lfs && fs_is_dir(lfs)) /* git-lfs looks beside borrowed objects */
+    AUTO_FREE char *lfs = lfs_store(c->cfg, c->repo->common_dir);
+    if (c->cfg->has_lfs && fs_is_dir(lfs)) /* git-lfs looks beside borrowed objects */
         strv_push(&c->a.objects_ro, lfs);
-    c->a.hooks_in_tree = gitdir_hooks_in_tree(c->repo, &c->cfg);
+    c->a.hooks_in_tree = gitdir_hooks_in_tree(c->repo, c->cfg);
     memcpy(c->a.base, c->how->base_oid, strlen(c->how->base_oid) + 1);
     return choose_engine(c, err);
 }
@@ -133,7 +131,7 @@ static bool make_home(const struct creation *c, struct err *err)
     AUTO_FREE char *folder = fs_join(home, ".config/git");
     AUTO_FREE char *config = fs_join(folder, "config");
     AUTO_BUF struct buf text = BUF_INIT;
-    gitdir_home_config(&text, &c->cfg);
+    gitdir_home_config(&text, c->cfg);
     return fs_mkdirs(home, 0700, err) &&
            (text.len == 0 || (fs_mkdirs(folder, 0700, err) &&
                               fs_write_plain(AT_FDCWD, config, text.ptr, text.len, 0644, err)));
@@ -144,7 +142,7 @@ static bool make_files(struct creation *c, struct err *err)
     AUTO_FREE char *pointer = xasprintf("gitdir: %s\n", c->a.gitdir);
     c->job = (struct engine_job){
         .repo = c->repo,
-        .cfg = &c->cfg,
+        .cfg = c->cfg,
         .bases_dir = c->how->bases_dir,
         .oid = c->a.base,
         .attempt = &c->a,
@@ -159,8 +157,8 @@ static bool make_gitdir(struct creation *c, struct err *err)
 {
     struct gitdir_seed seed = {
         .repo = c->repo,
-        .cfg = &c->cfg,
-        .refs = &c->refs,
+        .cfg = c->cfg,
+        .refs = c->refs,
         .branch = c->a.branch,
         .base = c->a.base,
         .index = c->a.lower ? NULL : c->job.index, /* give_index */
@@ -196,9 +194,9 @@ static bool make_gitdir(struct creation *c, struct err *err)
 static bool save_seed(const struct creation *c, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT;
-    for (size_t i = 0; i < c->refs.n; i++)
-        if (strncmp(c->refs.v[i].name, REFS_OWN, strlen(REFS_OWN)) != 0)
-            buf_addf(&text, "ref %s %s\n", c->refs.v[i].oid, c->refs.v[i].name);
+    for (size_t i = 0; i < c->refs->n; i++)
+        if (strncmp(c->refs->v[i].name, REFS_OWN, strlen(REFS_OWN)) != 0)
+            buf_addf(&text, "ref %s %s\n", c->refs->v[i].oid, c->refs->v[i].name);
     buf_addf(&text, "ref %s refs/heads/%s\n", c->a.base, c->a.branch);
     AUTO_FREE char *path = fs_join(c->a.dir, "seed");
     return fs_write_plain(AT_FDCWD, path, text.ptr, text.len, 0600, err);
@@ -246,7 +244,7 @@ static bool give_index(const struct creation *c, struct err *err)
 
 static bool make_face(const struct creation *c, struct err *err)
 {
-    const char *storage = gitcfg_get(&c->cfg, "extensions.refstorage");
+    const char *storage = gitcfg_get(c->cfg, "extensions.refstorage");
     struct face face = {
         .common_dir = c->repo->common_dir,
         .id = c->a.id,
@@ -273,18 +271,15 @@ static bool carry_out(struct creation *c, struct err *err)
     return moment_made(&c->a, RECORD_ATTEMPT, err);
 }
 
-bool wt_create(struct wt_attempt *ret, const struct wt_repo *repo, const struct wt_create *how,
+bool wt_create(struct wt_attempt *ret, struct wt_source *source, const struct wt_create *how,
                struct err *err)
 {
     AUTO_CREATION struct creation c = {
-        .repo = repo,
         .how = how,
-        .cfg = GITCFG_INIT,
-        .refs = REF_LIST_INIT,
         .a = WT_ATTEMPT_INIT,
         .job = {.base = BASETREE_INIT},
     };
-    if (!plan(&c, err) || !attempt_begin(&c.a, OP_CREATE, NULL, err))
+    if (!plan(&c, source, err) || !attempt_begin(&c.a, OP_CREATE, NULL, err))
         return false;
     if (!carry_out(&c, err)) {
         struct err undo = ERR_INIT, cause = *err;

@@ -3,8 +3,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sha1.h>
-#include <sha2.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -54,30 +52,55 @@ static bool stamp_entry(char *entry, const char *path, int treefd, const struct 
     return true;
 }
 
-void gitindex_put_digest(struct buf *index, size_t digest_len)
+void gitindex_digest_begin(struct gitindex_digest *d, size_t digest_len)
 {
-    char *end = index->ptr + index->len - digest_len;
-    if (digest_len == SHA1_DIGEST_LENGTH) {
-        SHA1_CTX ctx;
-        SHA1Init(&ctx);
-        SHA1Update(&ctx, (const uint8_t *)index->ptr, index->len - digest_len);
-        SHA1Final((uint8_t *)end, &ctx);
-    } else {
-        SHA2_CTX ctx;
-        SHA256Init(&ctx);
-        SHA256Update(&ctx, (const uint8_t *)index->ptr, index->len - digest_len);
-        SHA256Final((uint8_t *)end, &ctx);
-    }
+    d->len = digest_len;
+    if (digest_len == SHA1_DIGEST_LENGTH)
+        SHA1Init(&d->ctx.sha1);
+    else
+        SHA256Init(&d->ctx.sha256);
+}
+
+void gitindex_digest_add(struct gitindex_digest *d, const void *data, size_t len)
+{
+    if (d->len == SHA1_DIGEST_LENGTH)
+        SHA1Update(&d->ctx.sha1, data, len);
+    else
+        SHA256Update(&d->ctx.sha256, data, len);
+}
+
+void gitindex_digest_end(struct gitindex_digest *d, char *to)
+{
+    if (d->len == SHA1_DIGEST_LENGTH)
+        SHA1Final((uint8_t *)to, &d->ctx.sha1);
+    else
+        SHA256Final((uint8_t *)to, &d->ctx.sha256);
+}
+
+/* The last digest_len bytes become the digest of all before. */
+static void put_digest(struct buf *index, size_t digest_len)
+{
+    struct gitindex_digest d;
+    size_t end = index->len - digest_len;
+    gitindex_digest_begin(&d, digest_len);
+    gitindex_digest_add(&d, index->ptr, end);
+    gitindex_digest_end(&d, index->ptr + end);
+}
+
+bool gitindex_begin(struct indexfile *ret, const char *ptr, size_t len, const char *object_format,
+                    struct err *err)
+{
+    size_t digest_len =
+        strcmp(object_format, "sha256") == 0 ? INDEXFILE_SHA256_BYTES : INDEXFILE_SHA1_BYTES;
+    return indexfile_begin(ret, ptr, len, digest_len) ||
+           err_set(err, ERR_INTERNAL, "git wrote an index in another format than asked for");
 }
 
 bool gitindex_load(struct buf *index, struct indexfile *ret, const char *index_file,
                    const char *object_format, struct err *err)
 {
-    size_t digest_len =
-        strcmp(object_format, "sha256") == 0 ? INDEXFILE_SHA256_BYTES : INDEXFILE_SHA1_BYTES;
     return fs_read_file(index, AT_FDCWD, index_file, INDEX_MAX_BYTES, err) &&
-           (indexfile_begin(ret, index->ptr, index->len, digest_len) ||
-            err_set(err, ERR_INTERNAL, "git wrote an index in another format than asked for"));
+           gitindex_begin(ret, index->ptr, index->len, object_format, err);
 }
 
 static bool is_whole(const struct indexfile *f, struct err *err)
@@ -159,7 +182,7 @@ static bool stamp(const char *index_file, const char *tree, const char *object_f
     AUTO_FD int treefd = fs_open_dir(AT_FDCWD, tree, err);
     if (treefd < 0 || !stamp_entries(&index, &f, treefd, how, ret_paths, err))
         return false;
-    gitindex_put_digest(&index, f.digest_len);
+    put_digest(&index, f.digest_len);
     return fs_write_plain(AT_FDCWD, index_file, index.ptr, index.len, 0600, err);
 }
 

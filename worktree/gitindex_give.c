@@ -5,11 +5,13 @@
 #include "worktree/gitindex.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sha1.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
@@ -89,7 +91,8 @@ static bool add_extensions(struct buf *out, struct indexfile *f, const char *tre
 
 struct note {
     size_t entries_end;
-    SHA1_CTX begun; /* of all whole blocks before that */
+    size_t begun_bytes; /* whole blocks before that */
+    struct gitindex_digest begun;
 };
 
 static char *note_path(const char *index_file)
@@ -121,54 +124,102 @@ bool gitindex_note_digest(const char *index_file, const char *object_format, str
     return fs_write_plain(AT_FDCWD, path, text.ptr, text.len, 0600, err);
 }
 
-/* False: there is none, as of a base that an older Headgate made. */
-static bool read_note(struct note *ret, const char *index_file)
+/* False: there is none that fits, as for a base that an older Headgate made; then nothing has
+ * begun.
+ */
+static bool read_note(struct note *ret, const char *index_file, const struct indexfile *f)
 {
     AUTO_BUF struct buf text = BUF_INIT;
     AUTO_FREE char *path = note_path(index_file);
     struct err absent = ERR_INIT;
-    uint32_t *s = ret->begun.state;
-    SHA1Init(&ret->begun);
-    if (!fs_read_file(&text, AT_FDCWD, path, NOTE_BYTES, &absent) ||
-        sscanf(text.ptr, "%zu %" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32,
-               &ret->entries_end, &s[0], &s[1], &s[2], &s[3], &s[4]) != 6)
+    struct gitindex_digest begun;
+    uint32_t *s = begun.ctx.sha1.state;
+    size_t end = 0;
+    gitindex_digest_begin(&ret->begun, f->digest_len);
+    ret->begun_bytes = 0;
+    gitindex_digest_begin(&begun, SHA1_DIGEST_LENGTH);
+    if (f->digest_len != SHA1_DIGEST_LENGTH ||
+        !fs_read_file(&text, AT_FDCWD, path, NOTE_BYTES, &absent) ||
+        sscanf(text.ptr, "%zu %" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32, &end,
+               &s[0], &s[1], &s[2], &s[3], &s[4]) != 6 ||
+        end < f->at || end > f->end)
         return false;
-    ret->begun.count = (uint64_t)whole_blocks(ret->entries_end) * 8;
+    *ret = (struct note){.entries_end = end, .begun_bytes = whole_blocks(end), .begun = begun};
+    ret->begun.ctx.sha1.count = (uint64_t)ret->begun_bytes * 8;
     return true;
 }
 
-static void put_digest(struct buf *index, size_t digest_len, struct note *note)
+/* The file in memory; the base holds it as long. */
+struct mapping {
+    void *ptr;
+    size_t len; /* 0: none */
+};
+
+static void mapping_release(struct mapping *m)
 {
-    if (!note) {
-        gitindex_put_digest(index, digest_len);
-        return;
-    }
-    size_t begun = whole_blocks(note->entries_end), end = index->len - digest_len;
-    SHA1Update(&note->begun, (const uint8_t *)index->ptr + begun, end - begun);
-    SHA1Final((uint8_t *)index->ptr + end, &note->begun);
+    if (m->len > 0)
+        munmap(m->ptr, m->len);
+}
+
+static bool map_file(struct mapping *ret, const char *path, struct err *err)
+{
+    struct stat st;
+    AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return err_sys(err, errno, "cannot read %s", path);
+    if (st.st_size == 0)
+        return err_set(err, ERR_INTERNAL, "%s is empty", path);
+    void *ptr = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    if (ptr == MAP_FAILED)
+        return err_sys(err, errno, "cannot map %s", path);
+    *ret = (struct mapping){.ptr = ptr, .len = (size_t)st.st_size};
+    return true;
+}
+
+/* The entries straight from the mapping: they are copied once, by the kernel. */
+static bool write_parts(const char *to, const struct mapping *from, size_t entries_end,
+                        const struct buf *rest, struct err *err)
+{
+    AUTO_FD int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return err_sys(err, errno, "cannot create %s", to);
+    return (fs_write_fd(fd, from->ptr, entries_end, err) &&
+            fs_write_fd(fd, rest->ptr, rest->len, err)) ||
+           err_prefix(err, "cannot write %s", to);
+}
+
+/* What is left of the digest: the entries' last part, and what follows them. */
+static void add_digest(struct buf *rest, struct note *note, const struct mapping *from,
+                       size_t entries_end)
+{
+    char sum[SHA256_DIGEST_LENGTH];
+    gitindex_digest_add(&note->begun, (const char *)from->ptr + note->begun_bytes,
+                        entries_end - note->begun_bytes);
+    gitindex_digest_add(&note->begun, rest->ptr, rest->len);
+    gitindex_digest_end(&note->begun, sum);
+    buf_add(rest, sum, note->begun.len);
 }
 
 bool gitindex_give(const char *to, const char *from, const struct gitindex_gift *gift,
                    struct err *err)
 {
-    AUTO_BUF struct buf index = BUF_INIT, out = BUF_INIT;
+    __attribute__((cleanup(mapping_release))) struct mapping map = {.len = 0};
+    AUTO_BUF struct buf rest = BUF_INIT;
     struct indexfile f;
     struct note note;
-    if (!gitindex_load(&index, &f, from, gift->object_format, err))
+    if (!map_file(&map, from, err) ||
+        !gitindex_begin(&f, map.ptr, map.len, gift->object_format, err))
         return false;
-    bool is_noted = f.digest_len == SHA1_DIGEST_LENGTH && read_note(&note, from) &&
-                    note.entries_end >= f.at && note.entries_end <= f.end;
-    if (is_noted) {
+    if (read_note(&note, from, &f)) {
         f.at = note.entries_end;
         f.left = 0;
     } else if (!gitindex_skip_entries(&f, err)) {
         return false;
     }
-    buf_add(&out, index.ptr, f.at);
-    if (!add_extensions(&out, &f, gift->tree, err))
+    size_t entries_end = f.at;
+    if (!add_extensions(&rest, &f, gift->tree, err))
         return false;
-    add_known(&out, gift->token);
-    buf_add(&out, index.ptr + f.end, f.digest_len); /* its room */
-    put_digest(&out, f.digest_len, is_noted ? &note : NULL);
-    return fs_write_plain(AT_FDCWD, to, out.ptr, out.len, 0644, err);
+    add_known(&rest, gift->token);
+    add_digest(&rest, &note, &map, entries_end);
+    return write_parts(to, &map, entries_end, &rest, err);
 }

@@ -4,6 +4,7 @@
 #include "runner/base/mem.h"
 #include "worktree/gitcfg.h"
 #include "worktree/refs.h"
+#include "worktree/source.h"
 #include "worktree/worktree.h"
 
 enum { REMOTES_MAX = 64 };
@@ -91,22 +92,41 @@ static void add_address(struct wt_remotes *r, const struct gitcfg *cfg, const ch
         remote->url = xstrdup(gitcfg_value(entry));
 }
 
+static void take(struct wt_remotes *ret, const struct gitcfg *cfg)
+{
+    struct wt_remotes remotes = {.v = xcalloc(REMOTES_MAX, sizeof(*remotes.v))};
+    for (size_t i = 0; i < cfg->entries.n; i++)
+        add_address(&remotes, cfg, cfg->entries.v[i]);
+    for (size_t i = 0; i < remotes.n; i++) {
+        struct wt_remote *remote = &remotes.v[i];
+        AUTO_FREE char *url = remote->url ? remote->url : xstrdup("");
+        remote->url = for_fetch(cfg, url);
+        if (!remote->push)
+            remote->push = for_push(cfg, url);
+    }
+    *ret = remotes;
+}
+
 bool wt_remotes(struct wt_remotes *ret, const char *common_dir, struct err *err)
 {
     AUTO_GITCFG struct gitcfg cfg = GITCFG_INIT;
     if (!gitcfg_load(&cfg, common_dir, err))
         return false;
-    struct wt_remotes remotes = {.v = xcalloc(REMOTES_MAX, sizeof(*remotes.v))};
-    for (size_t i = 0; i < cfg.entries.n; i++)
-        add_address(&remotes, &cfg, cfg.entries.v[i]);
-    for (size_t i = 0; i < remotes.n; i++) {
-        struct wt_remote *remote = &remotes.v[i];
-        AUTO_FREE char *url = remote->url ? remote->url : xstrdup("");
-        remote->url = for_fetch(&cfg, url);
-        if (!remote->push)
-            remote->push = for_push(&cfg, url);
-    }
-    *ret = remotes;
+    take(ret, &cfg);
+    return true;
+}
+
+bool wt_source_remotes(struct wt_remotes *ret, struct wt_source *s, struct err *err)
+{
+    const struct wt_repo *repo;
+    const struct gitcfg *cfg;
+    if (!wt_source_repo(&repo, s, err))
+        return false;
+    if (strcmp(repo->git_dir, repo->common_dir) != 0) /* cfg has what is of that worktree alone */
+        return wt_remotes(ret, repo->common_dir, err);
+    if (!source_cfg(&cfg, s, err))
+        return false;
+    take(ret, cfg);
     return true;
 }
 

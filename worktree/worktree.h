@@ -173,6 +173,22 @@ void wt_attempt_release(struct wt_attempt *a);
     }
 #define AUTO_WT_ATTEMPT __attribute__((cleanup(wt_attempt_release)))
 
+/* What is read of a repository to make attempts from it. Those that are made together may share
+ * one, on several threads: each part is then read once, by the first that needs it. */
+struct wt_source;
+/* path as for wt_repo_open; nothing is read yet. */
+struct wt_source *wt_source_new(const char *path);
+void wt_source_free(struct wt_source *s);
+#define AUTO_WT_SOURCE __attribute__((cleanup(wt_source_cleanup)))
+static inline void wt_source_cleanup(struct wt_source **s)
+{
+    wt_source_free(*s);
+}
+/* *ret is borrowed. */
+bool wt_source_repo(const struct wt_repo **ret, struct wt_source *s, struct err *err) WARN_UNUSED;
+/* wt_remotes of what all its worktrees share. */
+bool wt_source_remotes(struct wt_remotes *ret, struct wt_source *s, struct err *err) WARN_UNUSED;
+
 struct wt_create {
     const char *id;
     const char *dir; /* exists; on failure everything in it is removed */
@@ -194,7 +210,7 @@ struct wt_create {
 
 /* Create: base checkout if new, private gitdir, host face (linked worktree entry, locked), branch.
  * Undone as a whole on failure. ERR_CONFLICT: the branch, or a ref in its way, exists. */
-bool wt_create(struct wt_attempt *ret, const struct wt_repo *repo, const struct wt_create *how,
+bool wt_create(struct wt_attempt *ret, struct wt_source *source, const struct wt_create *how,
                struct err *err) WARN_UNUSED;
 /* Rebuild the description of an existing attempt from its folder (after a restart). */
 bool wt_load(struct wt_attempt *ret, const char *dir, struct err *err) WARN_UNUSED;

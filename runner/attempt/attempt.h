@@ -82,11 +82,12 @@ void attempt_place_release(struct attempt_place *p);
  * made. ERR_USAGE. Blocks. */
 bool attempt_check_engine(const struct paths *paths, const struct config *config, const char *asked,
                           struct err *err) WARN_UNUSED;
-/* Worktree, home, adapter, plan, keep.json with this policy. On failure nothing is left but the
- * attempt's empty folder. */
+/* Worktree, home, adapter, plan, keep.json with this policy. source: of spec->repo. On failure
+ * nothing is left but the attempt's empty folder. */
 bool attempt_prepare(struct attempt_place *ret, const struct paths *paths,
-                     const struct config *config, const struct attempt_spec *spec,
-                     const struct policy *policy, struct err *err) WARN_UNUSED;
+                     const struct config *config, struct wt_source *source,
+                     const struct attempt_spec *spec, const struct policy *policy,
+                     struct err *err) WARN_UNUSED;
 /* Start headgate-keep on a prepared attempt; returns when its sockets listen. keys (borrowed): what
  * stands behind the placeholders of spec->models, told to the keeper and written nowhere; NULL:
  * none. */

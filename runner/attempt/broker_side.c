@@ -23,10 +23,12 @@ static char *without_secrets(const char *address)
     return broker_url_parse(&url, address, &ignored) ? broker_url_text(&url) : xstrdup("");
 }
 
-bool broker_side_remotes(json_t **ret, const char *common_dir, struct err *err)
+bool broker_side_remotes(json_t **ret, const char *common_dir, struct wt_source *source,
+                         struct err *err)
 {
     AUTO_WT_REMOTES struct wt_remotes remotes = WT_REMOTES_INIT;
-    if (!wt_remotes(&remotes, common_dir, err))
+    if (!(source ? wt_source_remotes(&remotes, source, err)
+                 : wt_remotes(&remotes, common_dir, err)))
         return false;
     json_t *list = json_array();
     for (size_t i = 0; i < remotes.n; i++) {

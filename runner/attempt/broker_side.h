@@ -13,8 +13,10 @@
 
 /* The attempt's folder for what is fetched, on the host. Allocated. */
 char *broker_side_inbox(const struct wt_attempt *tree);
-/* [{"name","url","push"}], addresses without secrets, new reference. */
-bool broker_side_remotes(json_t **ret, const char *common_dir, struct err *err) WARN_UNUSED;
+/* [{"name","url","push"}], addresses without secrets, new reference. source: it is read there, or
+ * NULL: now, in the repository at common_dir. */
+bool broker_side_remotes(json_t **ret, const char *common_dir, struct wt_source *source,
+                         struct err *err) WARN_UNUSED;
 /* The programs of the broker that a person has: git always, gh and glab where they are installed.
  * hook: headgate-hook on the host. */
 bool broker_side_show(struct box_spec *spec, const struct boxes *b, const char *hook,

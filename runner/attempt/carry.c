@@ -54,7 +54,7 @@ static bool check_remote(const struct errand *e, struct err *err)
     AUTO_JSON json_t *remotes = NULL;
     size_t i;
     const json_t *remote;
-    if (!broker_side_remotes(&remotes, e->tree.repo, err))
+    if (!broker_side_remotes(&remotes, e->tree.repo, NULL, err))
         return false;
     json_array_foreach(remotes, i, remote)
     {

@@ -51,16 +51,16 @@ bool attempt_check_engine(const struct paths *paths, const struct config *config
 }
 
 static bool create_tree(struct wt_attempt *ret, const struct paths *paths,
-                        const struct config *config, const struct attempt_spec *spec,
-                        const char *dir, const struct account *account, struct err *err)
+                        const struct config *config, struct wt_source *source,
+                        const struct attempt_spec *spec, const char *dir,
+                        const struct account *account, struct err *err)
 {
-    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
     AUTO_STRV struct strv include = STRV_INIT, share = STRV_INIT;
     enum wt_engine engine = WT_ENGINE_OVERLAY;
     const char *wanted = engine_wanted(config, spec->engine);
     config_list(&include, config, "worktree.include");
     config_list(&share, config, "worktree.share");
-    if ((wanted && !wt_engine_parse(&engine, wanted, err)) || !wt_repo_open(&repo, spec->repo, err))
+    if (wanted && !wt_engine_parse(&engine, wanted, err))
         return false;
     const struct wt_create how = {
         .id = spec->id,
@@ -76,7 +76,7 @@ static bool create_tree(struct wt_attempt *ret, const struct paths *paths,
         .share = share.n ? &share : NULL,
         .include = include.n ? &include : NULL,
     };
-    return wt_create(ret, &repo, &how, err);
+    return wt_create(ret, source, &how, err);
 }
 
 /* A base that this attempt made may be one too many. */
@@ -88,30 +88,35 @@ static void trim_bases(const struct paths *paths, const struct config *config)
     (void)!wt_trim_bases(&removed, paths->bases, paths->attempts, limit, &ignored);
 }
 
-/* An attempt that was prepared before (resume, or a server that died here) keeps its worktree. */
+/* An attempt that was prepared before (resume, or a server that died here) keeps its worktree, and
+ * *source becomes NULL: its repository need not be where it was named. */
 static bool open_or_create_tree(struct wt_attempt *ret, const struct paths *paths,
-                                const struct config *config, const struct attempt_spec *spec,
-                                const char *dir, const struct account *account, struct err *err)
+                                const struct config *config, struct wt_source **source,
+                                const struct attempt_spec *spec, const char *dir,
+                                const struct account *account, struct err *err)
 {
     struct err ignored = ERR_INIT;
     if (!wt_recover(dir, err))
         return false;
-    if (wt_load(ret, dir, &ignored))
+    if (wt_load(ret, dir, &ignored)) {
+        *source = NULL;
         return true;
-    if (!create_tree(ret, paths, config, spec, dir, account, err))
+    }
+    if (!create_tree(ret, paths, config, *source, spec, dir, account, err))
         return false;
     trim_bases(paths, config);
     return true;
 }
 
-static bool write_plan(struct boxes *b, const struct policy *policy, struct err *err)
+static bool write_plan(struct boxes *b, struct wt_source *source, const struct policy *policy,
+                       struct err *err)
 {
     AUTO_BOX_SPEC struct box_spec box;
     AUTO_BUF struct buf plan = BUF_INIT;
     AUTO_JSON json_t *remotes = NULL;
     AUTO_FREE char *path = fs_join(b->tree->dir, "plan");
     box_spec_init(&box);
-    if (!broker_side_remotes(&remotes, b->tree->repo, err))
+    if (!broker_side_remotes(&remotes, b->tree->repo, source, err))
         return false;
     b->remotes = remotes;
     return boxes_agent(&box, b, err) && box_plan(&plan, &box, err) &&
@@ -120,17 +125,17 @@ static bool write_plan(struct boxes *b, const struct policy *policy, struct err 
 }
 
 bool attempt_prepare(struct attempt_place *ret, const struct paths *paths,
-                     const struct config *config, const struct attempt_spec *spec,
-                     const struct policy *policy, struct err *err)
+                     const struct config *config, struct wt_source *source,
+                     const struct attempt_spec *spec, const struct policy *policy, struct err *err)
 {
     struct wt_attempt tree = WT_ATTEMPT_INIT;
     struct boxes boxes = {.paths = paths, .config = config, .spec = spec, .tree = &tree};
     AUTO_FREE char *dir = paths_attempt(paths, spec->id);
     if (!account_of_boxes(&boxes.account, config, err) || !make_folder(dir, &boxes.account, err) ||
         !make_home(dir, &boxes.account, err) ||
-        !open_or_create_tree(&tree, paths, config, spec, dir, &boxes.account, err))
+        !open_or_create_tree(&tree, paths, config, &source, spec, dir, &boxes.account, err))
         return false;
-    bool ok = write_plan(&boxes, policy, err);
+    bool ok = write_plan(&boxes, source, policy, err);
     /* The adapter's files in the home are the box's own. */
     ok = ok && make_home(dir, &boxes.account, err);
     if (ok) {

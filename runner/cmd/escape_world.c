@@ -112,10 +112,11 @@ static bool describe(struct escape_world *w, const struct escape_scene *scene)
 
 static bool create(struct escape_world *w, struct err *err)
 {
-    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    AUTO_WT_SOURCE struct wt_source *source = wt_source_new(w->spec.repo);
+    const struct wt_repo *repo;
     AUTO_WT_COMMIT struct wt_commit commit = WT_COMMIT_INIT;
     AUTO_FREE char *dir = fs_join(w->paths.attempts, w->spec.id);
-    if (!wt_repo_open(&repo, w->spec.repo, err) || !wt_resolve(&commit, &repo, NULL, err))
+    if (!wt_source_repo(&repo, source, err) || !wt_resolve(&commit, repo, NULL, err))
         return false;
     const struct account *account = &w->boxes.account;
     w->spec.base = xstrdup(commit.oid);
@@ -130,7 +131,7 @@ static bool create(struct escape_world *w, struct err *err)
         .uid = account->is_other ? account->uid : (uid_t)-1,
         .gid = account->is_other ? account->gid : (gid_t)-1,
     };
-    return wt_create(&w->tree, &repo, &how, err);
+    return wt_create(&w->tree, source, &how, err);
 }
 
 /* The private home is the account's, and the plain clone. */

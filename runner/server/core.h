@@ -61,6 +61,7 @@ struct server {
     struct clash_board *clashes;         /* clash.h */
     struct target_watch *target_watches; /* target_watch.h */
     struct renewal *renewals;            /* renewal.h */
+    struct shared_source *sources;       /* shared_source.h */
 
     struct notice *notices; /* notify.h: running notify-send */
     int64_t last_notice_ms;

@@ -406,9 +406,11 @@ static bool fill_job(struct job *job, struct server *s, struct err *err)
         return false;
     if (job->kind == JOB_BROKER)
         return broker_begin(job, s, err);
-    if (job->kind == JOB_PREPARE)
+    if (job->kind == JOB_PREPARE) {
+        job->source = shared_source_take(s, job->spec.run, job->spec.repo);
         return epoch_policy(&job->policy, s, id, err) &&
                keyring_fill(&job->spec.secrets, &s->secrets, job->spec.run, id, err);
+    }
     if (job->kind != JOB_REPLAY && job->kind != JOB_LAUNCH)
         return true;
     AUTO_ATTEMPT_ROW struct attempt_row row = ATTEMPT_ROW_INIT;

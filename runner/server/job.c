@@ -19,6 +19,7 @@ void job_free(struct job *job)
 {
     attempt_spec_release(&job->spec);
     policy_release(&job->policy);
+    shared_source_give_back(job->source);
     attempt_place_release(&job->place);
     wt_harvest_release(&job->harvest);
     json_decref(job->records);
@@ -102,8 +103,8 @@ static bool run(struct job *job)
     case JOB_RECOVER:
         return recover(job);
     case JOB_PREPARE:
-        return attempt_prepare(&job->place, job->paths, job->config, &job->spec, &job->policy,
-                               &job->err);
+        return attempt_prepare(&job->place, job->paths, job->config, job->source->source,
+                               &job->spec, &job->policy, &job->err);
     case JOB_LAUNCH:
         return launch(job);
     case JOB_REPLAY:

@@ -9,6 +9,7 @@
 #include "gate/ledger.h"
 #include "runner/attempt/attempt.h"
 #include "runner/server/live.h"
+#include "runner/server/shared_source.h"
 
 enum job_kind {              /* in the order in which waiting ones of an attempt are done */
                 JOB_RECOVER, /* undo what a crash left half prepared */
@@ -31,12 +32,13 @@ struct job {
     const struct paths *paths;
     const struct config *config;
     struct attempt_spec spec;
-    struct policy policy;  /* JOB_PREPARE */
-    json_t *keys;          /* JOB_LAUNCH: of the model; NULL: none are known */
-    struct proc_id keeper; /* JOB_REPLAY: its end is waited for */
-    int64_t after;         /* JOB_REPLAY, JOB_LAUNCH: last record merged */
-    bool force;            /* JOB_DISCARD */
-    int64_t broker_call;   /* JOB_BROKER, as the next two; 0: none is due */
+    struct policy policy;         /* JOB_PREPARE */
+    struct shared_source *source; /* JOB_PREPARE */
+    json_t *keys;                 /* JOB_LAUNCH: of the model; NULL: none are known */
+    struct proc_id keeper;        /* JOB_REPLAY: its end is waited for */
+    int64_t after;                /* JOB_REPLAY, JOB_LAUNCH: last record merged */
+    bool force;                   /* JOB_DISCARD */
+    int64_t broker_call;          /* JOB_BROKER, as the next two; 0: none is due */
     struct ledger_call call;
     struct strv session;
     /* Out. */
@@ -51,6 +53,6 @@ struct job {
 };
 
 void job_run(struct job *job);
-void job_free(struct job *job);
+void job_free(struct job *job); /* on the loop's thread */
 
 #endif

@@ -146,14 +146,16 @@ int sh_status(const struct fixture *f, const char *folder, const char *format, .
 bool try_attempt(struct fixture *f, struct wt_attempt *ret, const char *id, bool force,
                  enum wt_engine engine, struct err *err)
 {
-    AUTO_WT_REPO struct wt_repo repo = WT_REPO_INIT;
+    AUTO_WT_SOURCE struct wt_source *own = wt_source_new(f->repo);
+    struct wt_source *source = f->source ? f->source : own;
+    const struct wt_repo *repo;
     struct wt_commit commit = {.ref = NULL};
     AUTO_FREE char *dir = fs_join(f->attempts, id);
     AUTO_FREE char *branch = xasprintf("headgate/%s", id);
     for (char *p = branch; *p; p++)
         *p = *p == '.' ? '/' : *p;
-    assert_ok(wt_repo_open(&repo, f->repo, err), err);
-    assert_ok(wt_resolve(&commit, &repo, f->base, err), err);
+    assert_ok(wt_source_repo(&repo, source, err), err);
+    assert_ok(wt_resolve(&commit, repo, f->base, err), err);
     assert_ok(fs_mkdirs(dir, 0755, err), err);
     struct wt_create how = {
         .id = id,
@@ -168,7 +170,7 @@ bool try_attempt(struct fixture *f, struct wt_attempt *ret, const char *id, bool
         .uid = f->uid,
         .gid = f->uid == (uid_t)-1 ? (gid_t)-1 : (gid_t)f->uid,
     };
-    bool is_made = wt_create(ret, &repo, &how, err);
+    bool is_made = wt_create(ret, source, &how, err);
     wt_commit_release(&commit);
     return is_made;
 }

@@ -24,6 +24,7 @@ struct fixture {
     enum wt_engine engine;      /* of fixture_use() */
     const struct strv *include; /* worktree.include of the next attempt */
     const char *base;           /* commit of the next attempt; NULL: HEAD */
+    struct wt_source *source;   /* of the next attempts; NULL: each reads for itself */
     uid_t uid;                  /* owner of attempts; (uid_t)-1: the caller */
 };
 
