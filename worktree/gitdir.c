@@ -120,30 +120,40 @@ static bool write_symref(const char *gitdir, const struct ref *ref, struct err *
            fs_write_plain(AT_FDCWD, path, text, strlen(text), 0644, err);
 }
 
-static bool write_refs(const char *gitdir, const struct gitdir_seed *seed, struct err *err)
+/* Of the same name as the attempt's own branch there may be one in a submodule; ours is it here. */
+static bool is_seeded(const struct ref *ref, const char *own)
 {
     static const char *const seeded[] = {"refs/heads/", "refs/tags/", "refs/remotes/"};
+    for (size_t i = 0; i < ARRAY_LEN(seeded); i++)
+        if (strncmp(ref->name, seeded[i], strlen(seeded[i])) == 0)
+            return strcmp(ref->name, own) != 0;
+    return false;
+}
+
+/* All in one file, in the order of their names; only those that move become files of their own. */
+static bool write_refs(const char *gitdir, const struct gitdir_seed *seed, struct err *err)
+{
     AUTO_BUF struct buf packed = BUF_INIT;
+    AUTO_FREE char *own = xasprintf("refs/heads/%s", seed->branch);
+    AUTO_FREE char *head = xasprintf("ref: %s\n", own);
+    bool has_own = false;
     buf_adds(&packed, "# pack-refs with: sorted \n");
     for (size_t i = 0; i < seed->refs->n; i++) {
         const struct ref *ref = &seed->refs->v[i];
-        bool is_seeded = false;
-        for (size_t k = 0; k < ARRAY_LEN(seeded); k++)
-            is_seeded = is_seeded || strncmp(ref->name, seeded[k], strlen(seeded[k])) == 0;
-        if (!is_seeded)
+        if (!is_seeded(ref, own))
             continue;
+        if (!has_own && strcmp(own, ref->name) < 0) {
+            buf_addf(&packed, "%s %s\n", seed->base, own);
+            has_own = true;
+        }
         if (ref->symref && !write_symref(gitdir, ref, err))
             return false;
         if (!ref->symref)
             buf_addf(&packed, "%s %s\n", ref->oid, ref->name);
     }
-    AUTO_FREE char *own = xasprintf("%s/refs/heads/%s", gitdir, seed->branch);
-    AUTO_FREE char *folder = fs_dirname(own);
-    AUTO_FREE char *value = xasprintf("%s\n", seed->base);
-    AUTO_FREE char *head = xasprintf("ref: refs/heads/%s\n", seed->branch);
+    if (!has_own)
+        buf_addf(&packed, "%s %s\n", seed->base, own);
     return write_file(gitdir, "packed-refs", packed.ptr, packed.len, err) &&
-           fs_mkdirs(folder, 0755, err) &&
-           fs_write_plain(AT_FDCWD, own, value, strlen(value), 0644, err) &&
            write_file(gitdir, "HEAD", head, strlen(head), err);
 }
 
@@ -154,6 +164,12 @@ static void append_file(struct buf *out, const char *path)
     if (path && fs_read_file(out, AT_FDCWD, path, SMALL_FILE_BYTES, &ignored) && out->len > 0 &&
         out->ptr[out->len - 1] != '\n')
         buf_addch(out, '\n');
+}
+
+static bool write_unless_empty(const char *gitdir, const char *name, const struct buf *text,
+                               struct err *err)
+{
+    return text->len == 0 || write_file(gitdir, name, text->ptr, text->len, err);
 }
 
 static bool write_info(const char *gitdir, const struct gitdir_seed *seed, struct err *err)
@@ -171,9 +187,8 @@ static bool write_info(const char *gitdir, const struct gitdir_seed *seed, struc
     append_file(&user_attributes, user_attr);
     append_file(&attributes, repo_attr);
     return write_file(gitdir, "info/exclude", exclude.ptr, exclude.len, err) &&
-           write_file(gitdir, "info/attributes", attributes.ptr, attributes.len, err) &&
-           write_file(gitdir, "info/attributes.user", user_attributes.ptr, user_attributes.len,
-                      err);
+           write_unless_empty(gitdir, "info/attributes", &attributes, err) &&
+           write_unless_empty(gitdir, "info/attributes.user", &user_attributes, err);
 }
 
 static bool is_sample(const char *name)
@@ -244,8 +259,8 @@ static bool copy_sparse(const char *gitdir, const struct gitdir_seed *seed, stru
 
 bool gitdir_make(const char *gitdir, const struct gitdir_seed *seed, struct err *err)
 {
-    static const char *const folders[] = {"objects/info", "objects/pack", "refs/heads",
-                                          "refs/tags",    "info",         "hooks"};
+    static const char *const folders[] = {"objects/info", "objects/pack", "refs/heads", "info",
+                                          "hooks"};
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
         AUTO_FREE char *folder = fs_join(gitdir, folders[i]);
         if (!fs_mkdirs(folder, 0755, err))

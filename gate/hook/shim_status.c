@@ -62,6 +62,7 @@ void shim_status_prepare(char **argv)
     static const char *const settings[][2] = {
         {"core.untrackedCache", "keep"},
         {"core.fsmonitor", CHANGES_HOOK},
+        {"core.preloadIndex", "false"}, /* threads to look at files, of which none is looked at */
     };
     char name[40], count[20];
     if (!is_plain(argv) || !is_untold() || !is_in_worktree() || access(CHANGES_UPPER, F_OK) != 0)
