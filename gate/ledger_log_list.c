@@ -60,6 +60,27 @@ bool ledger_log_list(json_t **ret, struct db *db, int64_t after, int64_t limit, 
 
 /* A body that is no JSON has no members, and does not end the query. */
 #define MEMBER(name) "(CASE WHEN json_valid(body) THEN json_extract(body, '$." name "') END)"
+#define OF_ATTEMPT MEMBER("attempt")
+#define OF_RUN MEMBER("run")
+#define OF_CALL MEMBER("call")
+#define OF_AGENT MEMBER("agent")
+#define OF_TOOL MEMBER("tool")
+#define OF_STATE MEMBER("state")
+
+/* ?3 is an attempt or a run, ?7 is looked for in the call's arguments too. */
+static const char find_rows[] =
+    "SELECT * FROM (SELECT seq, at_ms, kind, body, hash FROM log WHERE seq > ?1"
+    " AND at_ms >= ?2 AND (?10 = 0 OR at_ms <= ?10)"
+    " AND (?3 IS NULL OR " OF_ATTEMPT " = ?3"
+    "  OR substr(" OF_ATTEMPT ", 1, length(?3) + 1) = ?3 || '.'"
+    "  OR CAST(" OF_RUN " AS TEXT) = ?3)"
+    " AND (?4 IS NULL OR " OF_AGENT " = ?4)"
+    " AND (?5 IS NULL OR " OF_TOOL " = ?5)"
+    " AND (?6 IS NULL OR " OF_STATE " = ?6)"
+    " AND (?7 IS NULL OR instr(lower(body), lower(?7)) OR instr(kind, ?7)"
+    "  OR EXISTS (SELECT 1 FROM call WHERE id = CAST(substr(" OF_CALL ", 2) AS INTEGER)"
+    "   AND instr(lower(request), lower(?7))))"
+    " ORDER BY seq DESC LIMIT ?8) ORDER BY seq";
 
 /* As the text stands inside a JSON string, which all that is searched is. */
 static void add_escaped(struct buf *out, const char *text)
@@ -77,51 +98,7 @@ bool ledger_log_find(json_t **ret, struct db *db, const struct ledger_log_filter
     AUTO_BUF struct buf text = BUF_INIT;
     if (f->text)
         add_escaped(&text, f->text);
-    if (!db_stmt(
-            &s, db,
-            "SELECT * FROM (SELECT seq, at_ms, kind, body, hash FROM log WHERE seq > ?1"
-            " AND at_ms >= ?2 AND (?10 = 0 OR at_ms <= ?10)"
-            " AND (?3 IS NULL OR " MEMBER(
-                "attempt") " = ?3"
-                           "  OR substr(" MEMBER(
-                               "attempt") ", 1, length(?3) + 1) = ?3 || '.'"
-                                          "  OR CAST(" MEMBER(
-                                              "run") " AS TEXT) = ?3)"
-                                                     " AND (?4 IS NULL OR " MEMBER(
-                                                         "agent") " = ?4)"
-                                                                  " AND (?5 IS NULL OR " MEMBER(
-                                                                      "tool") " = ?5)"
-                                                                              " AND (?6 IS NULL "
-                                                                              "OR " MEMBER(
-                                                                                  "state") " = ?6)"
-                                                                                           " AND "
-                                                                                           "(?7 IS "
-                                                                                           "NULL "
-                                                                                           "OR "
-                                                                                           "instr("
-                                                                                           "lower("
-                                                                                           "body), "
-                                                                                           "lower(?"
-                                                                                           "7)) OR "
-                                                                                           "instr("
-                                                                                           "kind, "
-                                                                                           "?7)"
-                                                                                           "  OR "
-                                                                                           "EXISTS "
-                                                                                           "(SELECT"
-                                                                                           " 1 "
-                                                                                           "FROM "
-                                                                                           "call "
-                                                                                           "WHERE "
-                                                                                           "id = "
-                                                                                           "CAST("
-                                                                                           "substr"
-                                                                                           "(" MEMBER(
-                                                                                               "cal"
-                                                                                               "l") ", 2)"
-                                                                                                    "   AS INTEGER) AND instr(lower(request), lower(?7))))"
-                                                                                                    " ORDER BY seq DESC LIMIT ?8) ORDER BY seq",
-            err))
+    if (!db_stmt(&s, db, find_rows, err))
         return false;
     db_bind_int(s, 1, f->after);
     db_bind_int(s, 2, f->since_ms);
@@ -170,11 +147,8 @@ bool ledger_log_export(json_t **ret, struct db *db, int64_t run, int64_t after, 
     struct db_stmt *s;
     if (!db_stmt(&s, db,
                  "SELECT seq, at_ms, kind, body, prev, hash, ?1 = 0 OR kind LIKE 'rule.%'"
-                 " OR coalesce(" MEMBER(
-                     "run") " = ?1, 0)"
-                            " OR coalesce(" MEMBER(
-                                "attempt") " LIKE ?1 || '.%', 0)"
-                                           " FROM log WHERE seq > ?2 ORDER BY seq LIMIT ?3",
+                 " OR coalesce(" OF_RUN " = ?1, 0) OR coalesce(" OF_ATTEMPT " LIKE ?1 || '.%', 0)"
+                 " FROM log WHERE seq > ?2 ORDER BY seq LIMIT ?3",
                  err))
         return false;
     db_bind_int(s, 1, run);
