@@ -19,7 +19,8 @@ enum { WALK_DEPTH = 256, KEY_BYTES = 100 };
 
 /* The lower layers of all attempts. A record or a listing that cannot be read stops the cleaning:
  * it may name any base. */
-static bool list_used(struct strv *used, const char *attempts_dir, struct err *err)
+static bool list_used(struct strv *used, const char *attempts_dir, const struct strv *gone,
+                      struct err *err)
 {
     AUTO_DIR DIR *dir = opendir(attempts_dir);
     if (!dir)
@@ -30,7 +31,7 @@ static bool list_used(struct strv *used, const char *attempts_dir, struct err *e
         const struct dirent *e = readdir(dir);
         if (!e)
             return errno == 0 || err_sys(err, errno, "cannot list %s", attempts_dir);
-        if (*e->d_name == '.')
+        if (*e->d_name == '.' || (gone && strv_has(gone, e->d_name)))
             continue;
         AUTO_FREE char *path = fs_join(attempts_dir, e->d_name);
         for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -46,15 +47,27 @@ static bool list_used(struct strv *used, const char *attempts_dir, struct err *e
     }
 }
 
-/* What other bases lie over. */
-static void list_under(struct strv *used, const char *bases_dir)
+/* Whether a base is among those that go; told as lines "PATH\tBYTES". */
+static bool is_told(const struct strv *told, const char *path)
+{
+    size_t len = strlen(path);
+    for (size_t i = 0; i < told->n; i++)
+        if (strncmp(told->v[i], path, len) == 0 && told->v[i][len] == '\t')
+            return true;
+    return false;
+}
+
+/* What other bases lie over; told: without those that go. */
+static void list_under(struct strv *used, const char *bases_dir, const struct strv *told)
 {
     AUTO_DIR DIR *dir = opendir(bases_dir);
     for (const struct dirent *e; dir && (e = readdir(dir));) {
         AUTO_BUF struct buf key = BUF_INIT;
         struct err absent = ERR_INIT;
-        AUTO_FREE char *note = xasprintf("%s/%s/" BASETREE_UNDER, bases_dir, e->d_name);
-        if (fs_read_file(&key, AT_FDCWD, note, KEY_BYTES, &absent))
+        AUTO_FREE char *path = fs_join(bases_dir, e->d_name);
+        AUTO_FREE char *note = fs_join(path, BASETREE_UNDER);
+        if (!(told && is_told(told, path)) &&
+            fs_read_file(&key, AT_FDCWD, note, KEY_BYTES, &absent))
             strv_pushf(used, "%s/%s/tree", bases_dir, key.ptr);
     }
 }
@@ -88,24 +101,26 @@ static int64_t folder_bytes(const char *path)
 /* Under the base's lock: an attempt that is being made on it holds the lock until it is on record.
  */
 static bool clean_one(struct strv *ret, const char *bases_dir, const char *attempts_dir,
-                      const char *key, bool dry_run, struct err *err)
+                      const char *key, const struct strv *gone, struct err *err)
 {
     AUTO_FD int lock = -1;
     AUTO_STRV struct strv used = STRV_INIT;
     AUTO_FREE char *path = fs_join(bases_dir, key);
     AUTO_FREE char *tree = fs_join(path, "tree");
     AUTO_FREE char *lock_path = xasprintf("%s.lock", path);
+    if (gone && is_told(ret, path))
+        return true;
     if (!basetree_lock(&lock, bases_dir, key, true, err))
         return false;
     if (lock < 0)
         return true;
-    if (!list_used(&used, attempts_dir, err))
+    if (!list_used(&used, attempts_dir, gone, err))
         return false;
-    list_under(&used, bases_dir);
+    list_under(&used, bases_dir, gone ? ret : NULL);
     if (strv_has(&used, tree))
         return true;
     strv_pushf(ret, "%s\t%" PRId64, path, folder_bytes(path));
-    if (dry_run)
+    if (gone)
         return true;
     /* Under another name first: a base that has its name is whole. */
     AUTO_FREE char *doomed = xasprintf("%s.new", path);
@@ -196,7 +211,7 @@ bool wt_trim_bases(struct strv *ret, const char *bases_dir, const char *attempts
         return false;
     for (size_t i = 0; i < s.n && s.bytes > limit_bytes; i++) {
         AUTO_FREE char *path = fs_join(bases_dir, s.v[i].key);
-        if (!clean_one(ret, bases_dir, attempts_dir, s.v[i].key, false, err))
+        if (!clean_one(ret, bases_dir, attempts_dir, s.v[i].key, NULL, err))
             return false;
         if (!fs_exists(path))
             s.bytes -= s.v[i].bytes;
@@ -205,13 +220,13 @@ bool wt_trim_bases(struct strv *ret, const char *bases_dir, const char *attempts
 }
 
 static bool clean_pass(struct strv *ret, const char *bases_dir, const char *attempts_dir,
-                       bool dry_run, struct err *err)
+                       const struct strv *gone, struct err *err)
 {
     AUTO_DIR DIR *dir = opendir(bases_dir);
     if (!dir)
         return errno == ENOENT || err_sys(err, errno, "cannot list %s", bases_dir);
     for (const struct dirent *e; (e = readdir(dir));)
-        if (is_base(e->d_name) && !clean_one(ret, bases_dir, attempts_dir, e->d_name, dry_run, err))
+        if (is_base(e->d_name) && !clean_one(ret, bases_dir, attempts_dir, e->d_name, gone, err))
             return false;
     return true;
 }
@@ -222,12 +237,12 @@ static int compare_lines(const void *a, const void *b)
 }
 
 /* Twice: the first pass frees what those that went lay over. */
-bool wt_clean_bases(struct strv *ret, const char *bases_dir, const char *attempts_dir, bool dry_run,
-                    struct err *err)
+bool wt_clean_bases(struct strv *ret, const char *bases_dir, const char *attempts_dir,
+                    const struct strv *gone, struct err *err)
 {
     size_t before = ret->n;
-    bool ok = clean_pass(ret, bases_dir, attempts_dir, dry_run, err) &&
-              (dry_run || clean_pass(ret, bases_dir, attempts_dir, dry_run, err));
+    bool ok = clean_pass(ret, bases_dir, attempts_dir, gone, err) &&
+              clean_pass(ret, bases_dir, attempts_dir, gone, err);
     if (ret->n > before + 1) /* a folder lists them in an order of its own */
         qsort(ret->v + before, ret->n - before, sizeof(*ret->v), compare_lines);
     return ok;

@@ -361,9 +361,10 @@ bool wt_discard(const struct wt_attempt *a, bool force, struct err *err) WARN_UN
  */
 bool wt_open(const struct wt_attempt *a, const char *target, struct err *err) WARN_UNUSED;
 /* Remove base checkouts that no attempt in attempts_dir uses and none that is being made. Lines
- * "PATH\tBYTES" in ret. */
-bool wt_clean_bases(struct strv *ret, const char *bases_dir, const char *attempts_dir, bool dry_run,
-                    struct err *err) WARN_UNUSED;
+ * "PATH\tBYTES" in ret, by path. gone: only tell what could go without these attempts; NULL:
+ * remove. */
+bool wt_clean_bases(struct strv *ret, const char *bases_dir, const char *attempts_dir,
+                    const struct strv *gone, struct err *err) WARN_UNUSED;
 
 /* The same only until all bases together are within the limit, those that were longest of no use
  * first. */

@@ -121,7 +121,8 @@ static void add_attempt(struct clean *c, const char *id)
 static void bases_work(void *arg)
 {
     struct clean *c = arg;
-    c->ok = wt_clean_bases(&c->bases, c->paths->bases, c->paths->attempts, c->dry_run, &c->err);
+    c->ok = wt_clean_bases(&c->bases, c->paths->bases, c->paths->attempts,
+                           c->dry_run ? &c->useless : NULL, &c->err);
 }
 
 /* Of attempts that are over, each for itself: one that is begun is whole. */

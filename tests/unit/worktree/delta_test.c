@@ -97,12 +97,12 @@ static void keeps_what_it_lies_over(void **state)
     struct err err = ERR_INIT;
     AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT, b = WT_ATTEMPT_INIT, c = WT_ATTEMPT_INIT;
     AUTO_WT_ATTEMPT struct wt_attempt again = WT_ATTEMPT_INIT;
-    AUTO_STRV struct strv gone = STRV_INIT;
+    AUTO_STRV struct strv gone = STRV_INIT, told = STRV_INIT, none = STRV_INIT;
     make_attempt(f, &a, "1.1", true, WT_ENGINE_OVERLAY);
     in_repo(f, "echo two >src/one.c && git commit -qam two");
     make_attempt(f, &b, "1.2", true, WT_ENGINE_OVERLAY);
     assert_ok(wt_discard(&a, true, &err), &err);
-    assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, false, &err), &err);
+    assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, NULL, &err), &err);
     assert_int_equal(gone.n, 0);
     assert_ok(wt_trim_bases(&gone, f->bases, f->attempts, 0, &err), &err);
     assert_int_equal(gone.n, 0);
@@ -114,8 +114,10 @@ static void keeps_what_it_lies_over(void **state)
     assert_string_equal(c.lower2, b.lower2);
     assert_text(inside(f, &c, "cat src/one.c; git status --porcelain"), "three");
     assert_ok(wt_discard(&b, true, &err) && wt_discard(&c, true, &err), &err);
-    assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, false, &err), &err);
+    assert_ok(wt_clean_bases(&told, f->bases, f->attempts, &none, &err), &err);
+    assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, NULL, &err), &err);
     assert_int_equal(gone.n, 3);
+    assert_int_equal(told.n, 3);
     assert_text(sh(f, f->bases, "ls | grep -v overlay-probe || true"), "");
 }
 

@@ -202,17 +202,21 @@ static void opens_without_filters_and_hooks(void **state)
 static void cleans_unused_bases(void **state)
 {
     WITH_ATTEMPT;
-    AUTO_STRV struct strv gone = STRV_INIT;
+    AUTO_STRV struct strv gone = STRV_INIT, none = STRV_INIT, second = STRV_INIT, both = STRV_INIT;
     AUTO_WT_ATTEMPT struct wt_attempt b = WT_ATTEMPT_INIT;
     in_repo(f, WHOLE_BASE("next"));
     make_attempt(f, &b, "1.2", true, f->engine);
-    assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, false, &err), &err);
+    assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, NULL, &err), &err);
     assert_int_equal(gone.n, 0);
     assert_ok(wt_discard(&a, true, &err), &err);
-    assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, true, &err), &err);
+    assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, &none, &err), &err);
     assert_int_equal(gone.n, 1);
+    strv_push(&second, "1.2"); /* were it gone as well */
+    assert_ok(wt_clean_bases(&both, f->bases, f->attempts, &second, &err), &err);
+    assert_int_equal(both.n, 2);
+    assert_true(strcmp(both.v[0], both.v[1]) < 0 && fs_is_dir(b.lower));
     assert_true(fs_is_dir(a.lower));
-    assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, false, &err), &err);
+    assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, NULL, &err), &err);
     assert_string_equal(gone.v[0], gone.v[1]);
     assert_false(fs_exists(a.lower));
     assert_true(fs_is_dir(b.lower));

@@ -142,13 +142,13 @@ static void a_base_goes_when_nobody_needs_it(void **state)
     AUTO_WT_ATTEMPT struct wt_attempt a = WT_ATTEMPT_INIT, b = WT_ATTEMPT_INIT;
     size_t expected = f->engine == WT_ENGINE_BTRFS || f->engine == WT_ENGINE_REFLINK;
     make_attempt(f, &a, "1.1", true, f->engine);
-    assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, false, &err), &err);
+    assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, NULL, &err), &err);
     assert_int_equal(gone.n, expected);
     assert_text(inside(f, &a, "cat link; git status --porcelain"), "one");
     make_attempt(f, &b, "1.2", true, f->engine);
     assert_text(inside(f, &b, "git diff-files --name-only; cat link"), "one");
     assert_ok(wt_discard(&a, false, &err) && wt_discard(&b, false, &err), &err);
-    assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, false, &err), &err);
+    assert_ok(wt_clean_bases(&gone, f->bases, f->attempts, NULL, &err), &err);
     assert_text(sh(f, f->bases, "ls | grep -v probe || echo nothing"), "nothing");
 }
 

@@ -180,7 +180,7 @@ static void siblings_go_on(void **state)
     make_attempt(f, &b, "1.2", true, f->engine);
     work(f, &b, "b");
     assert_ok(wt_discard(&a, false, &err), &err);
-    assert_ok(wt_clean_bases(&removed, f->bases, f->attempts, false, &err), &err);
+    assert_ok(wt_clean_bases(&removed, f->bases, f->attempts, NULL, &err), &err);
     bool is_copy = f->engine == WT_ENGINE_BTRFS || f->engine == WT_ENGINE_REFLINK;
     assert_int_equal(removed.n, is_copy); /* which needs its base no longer */
     in_repo(f, "git worktree prune --expire now && git gc -q --prune=now && git worktree list | "
