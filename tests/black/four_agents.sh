@@ -48,8 +48,10 @@ shown() { headgate logs --raw "$1" | grep -a -c "first-answer-of-$2" || :; }
 shows_more() { [ "$(shown "$1" "$2")" -gt "$3" ]; }
 said() { jq -c --arg a "$1" 'select(.conversation == $a and .turn == 3)' "$WORLD/model.jsonl" | grep .; }
 # Gemini CLI draws an earlier session in pieces that no search in its bytes finds for certain, and takes no return while it loads
-# one; that it opens is seen by hand.
-for agent in claude codex opencode; do
+# one; that it opens is seen by hand. Started by root one is enough: whose its home is then is the same for all.
+reopened='claude codex opencode'
+[ "$(id -u)" != 0 ] || reopened=claude
+for agent in $reopened; do
     case $agent in claude) n=1 ;; codex) n=2 ;; opencode) n=4 ;; esac
     before=$(shown $n.1 $agent)
     headgate resume -i --json $n.1 >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"

@@ -61,8 +61,12 @@ while read -r line; do
 done <"$WORLD/attempts"
 
 # A person's own command, without the model.
-waits() { [ "$(headgate show "$run.1" --json | jq -r '.attempts[0].pulse.state')" = waiting ]; }
-check 'it waits' until_true 180 waits
+# Its screen says when the turn is over; the servers with a port have said so too. Until then it takes no command.
+rests() {
+    screen >"$WORLD/screen"
+    sed -n '/AT-THE-END/,$p' "$WORLD/screen" | grep -Eq '▣.* [0-9.]+s *$' && ! grep -q '⬝' "$WORLD/screen"
+}
+check 'it waits' until_true 180 rests
 terminal send-keys -t main -l '!'
 enter 'echo TYPED-$((40 + 2))'
 approve_next 'a command that a person types asks too' 'echo TYPED-$((40 + 2))'
