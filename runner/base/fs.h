@@ -28,6 +28,10 @@ bool fs_write_atomic(int dirfd, const char *path, const void *data, size_t len, 
 /* Create or truncate without durability (private, re-creatable files). */
 bool fs_write_plain(int dirfd, const char *path, const void *data, size_t len, mode_t mode,
                     struct err *err) WARN_UNUSED;
+/* Ask the file system to put new folders in this one apart from each other (attribute T of
+ * chattr(1)): what is made anew then need not be fitted in between what was just removed beside it,
+ * which ext4 is slow at for some minutes. A wish: where it cannot be had nothing happens. */
+void fs_scatter(const char *path);
 /* mkdir -p. An existing folder is fine, anything else there is an error. */
 bool fs_mkdirs(const char *path, mode_t mode, struct err *err) WARN_UNUSED;
 /* Open below dirfd without following any symlink or leaving it. Returns -1 with err filled. */

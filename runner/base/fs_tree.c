@@ -364,3 +364,13 @@ const char *fs_network_type(const char *path)
         return NULL;
     return fuse_network_type(st.st_dev);
 }
+
+void fs_scatter(const char *path)
+{
+    int flags;
+    AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || ioctl(fd, FS_IOC_GETFLAGS, &flags) != 0 || flags & FS_TOPDIR_FL)
+        return;
+    flags |= FS_TOPDIR_FL;
+    (void)ioctl(fd, FS_IOC_SETFLAGS, &flags);
+}

@@ -265,6 +265,7 @@ bool paths_init(struct paths *ret, struct err *err)
     p.user_config = find_user_config(p.home);
     if (!fs_mkdirs(p.bases, 0700, err) || !fs_mkdirs(p.attempts, 0700, err))
         return false;
+    fs_scatter(p.attempts); /* many come and go */
     *ret = p;
     p = (struct paths){0};
     return true;

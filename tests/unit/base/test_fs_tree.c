@@ -3,6 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <sys/ioctl.h>
+#include <sys/vfs.h>
 
 #include "tests/unit/base/fuse_stub.h"
 
@@ -299,6 +303,35 @@ static void network_file_systems_have_a_name(void **state)
 
 #define FS_TEST(f) cmocka_unit_test_setup_teardown(f, scratch_set_up, scratch_tear_down)
 
+static bool is_ext4(const char *path)
+{
+    struct statfs st;
+    assert_int_equal(statfs(path, &st), 0);
+    return st.f_type == EXT4_SUPER_MAGIC;
+}
+
+static int flags_of(const char *path)
+{
+    int flags = 0;
+    AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    (void)ioctl(fd, FS_IOC_GETFLAGS, &flags);
+    return flags;
+}
+
+static void a_folder_is_marked_where_that_helps(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("many", 0700), 0);
+    int before = flags_of("many");
+    fs_scatter("many");
+    fs_scatter("many");
+    fs_scatter("absent");
+    assert_int_equal(flags_of("many"), is_ext4("many") ? before | FS_TOPDIR_FL : before);
+    assert_int_equal(mkdir("many/one", 0700), 0);
+    assert_int_equal(flags_of("many/one") & FS_TOPDIR_FL, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +347,7 @@ int main(void)
         FS_TEST(copies_between_file_systems_and_from_proc),
         FS_TEST(copies_regular_files_only),
         FS_TEST(chown_reaches_all_and_follows_nothing),
+        FS_TEST(a_folder_is_marked_where_that_helps),
         FS_TEST(network_file_systems_have_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
