@@ -10,6 +10,7 @@
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
 #include "worktree/gitrun.h"
+#include "worktree/refs.h"
 
 enum { NAMES_MAX = 10 };
 
@@ -169,13 +170,15 @@ bool landing_check(const struct landing *l, const char *new_oid, struct err *err
                : refuse_files(l, &dry, new_oid, &why, err);
 }
 
-/* Where the branch is, "" when it cannot be told. */
-static void where(struct buf *out, const struct landing *l)
+/* Whether the branch has the commit, be it that somebody, or a hook, went on from there. */
+static bool has_landed(const struct landing *l, const char *now, const char *new_oid)
 {
+    AUTO_BUF struct buf out = BUF_INIT;
     struct gitrun g = {.cwd = l->checkout};
     struct err ignored = ERR_INIT;
-    if (!gitrun_line(out, &g, GIT_ARGS("rev-parse", "-q", "--verify", l->ref), &ignored))
-        buf_clear(out);
+    return strcmp(now, new_oid) == 0 ||
+           (*now &&
+            gitrun_out(&out, &g, GIT_ARGS("merge-base", "--is-ancestor", new_oid, now), &ignored));
 }
 
 /* Whether git failed on the files themselves: it had then looked that all of them were as they
@@ -252,6 +255,12 @@ static bool take_back(const struct landing *l, const char *new_oid, bool is_inde
                    shown, why->text);
 }
 
+/* Whether git looked no further than the history: a new index is then of somebody's commit. */
+static bool did_nothing(const struct err *why)
+{
+    return strstr(why->text, "Not possible to fast-forward");
+}
+
 /* Which file the index is now: git replaces it whole. */
 static struct stat look_at_index(const struct landing *l)
 {
@@ -268,13 +277,16 @@ bool landing_update(const struct landing *l, const char *new_oid, struct err *er
     AUTO_BUF struct buf ignored = BUF_INIT, now = BUF_INIT;
     struct err why = ERR_INIT;
     struct gitrun g = {.cwd = l->checkout, .as_person = true};
+    struct gitrun look = {.cwd = l->checkout};
     const char *const *args = GIT_ARGS("merge", "--ff-only", "--no-overwrite-ignore",
                                        "--no-autostash", "--no-stat", "--quiet", new_oid);
     struct stat before = look_at_index(l);
     bool ok = gitrun_out(&ignored, &g, args, &why);
-    where(&now, l);
-    if (strcmp(now.ptr, new_oid) == 0)
+    refs_where(&now, &look, l->ref);
+    if (has_landed(l, now.ptr, new_oid))
         return true;
+    if (!ok && did_nothing(&why))
+        return refuse(l, &why, err);
     if (!ok)
         return take_back(l, new_oid, look_at_index(l).st_ino != before.st_ino, &why, err);
     if (strcmp(now.ptr, l->target) != 0) /* a hook, or somebody who was quick, went on from there */

@@ -6,6 +6,7 @@
 #include "runner/base/fs.h"
 #include "runner/base/mem.h"
 #include "runner/base/text.h"
+#include "worktree/busy.h"
 #include "worktree/fault.h"
 #include "worktree/gitrun.h"
 #include "worktree/refs.h"
@@ -40,15 +41,19 @@ static bool make_stand(char **ret, const struct leave *l, struct err *err)
     return true;
 }
 
-/* With everything locked: git compared the commits of the HEADs, not which branch they name. */
+/* With everything locked: git compared the commits of the HEADs, not which branch they name, and
+ * knows nothing of a rebase that began since and would set the branch back. */
 static bool check_places(const struct leave *l, struct err *err)
 {
     AUTO_PLACES struct places now = PLACES_INIT;
+    AUTO_FREE char *busy = NULL;
     if (!places_of(&now, l->repo, l->ref, err))
         return false;
-    return places_are_same(&now, l->places) ||
-           err_set(err, ERR_CONFLICT,
-                   "somebody switched a checkout to it or away from it meanwhile");
+    if (!places_are_same(&now, l->places))
+        return err_set(err, ERR_CONFLICT,
+                       "somebody switched a checkout to it or away from it meanwhile");
+    busy_rewriting(&busy, l->repo->common_dir, l->ref);
+    return !busy || err_set(err, ERR_CONFLICT, "by now it %s", busy);
 }
 
 /* Whether it is as the detached HEAD that was made of it. */
@@ -58,14 +63,14 @@ static bool is_left(const struct place *p, const char *target)
     AUTO_PROC_RESULT struct proc_result named = PROC_RESULT_INIT;
     struct gitrun g = {.git_dir = p->git_dir};
     struct err ignored = ERR_INIT;
+    refs_where(&at, &g, "HEAD");
     return gitrun(&named, &g, GIT_ARGS("symbolic-ref", "-q", "HEAD"), &ignored) &&
-           named.status != 0 &&
-           gitrun_line(&at, &g, GIT_ARGS("rev-parse", "-q", "--verify", "HEAD"), &ignored) &&
-           strcmp(at.ptr, target) == 0;
+           named.status != 0 && strcmp(at.ptr, target) == 0;
 }
 
-/* The branch did not move: its checkouts go back to it, which changes no file either. */
-static bool take_back(const struct leave *l, const struct err *why, struct err *err)
+/* The branch is not where it was to go: its checkouts go back to it, which changes no file either.
+ * Not when somebody else moved it, for their indexes are not of that commit. */
+static bool take_back(const struct leave *l, bool is_moved, const struct err *why, struct err *err)
 {
     AUTO_BUF struct buf stayed = BUF_INIT;
     AUTO_FREE char *shown = text_clean(short_name(l));
@@ -77,7 +82,9 @@ static bool take_back(const struct leave *l, const struct err *why, struct err *
         struct gitrun g = {.git_dir = p->git_dir};
         struct err ignored = ERR_INIT; /* told by what stayed */
         if (!is_left(p, l->target) ||
-            gitrun_out(&out, &g, GIT_ARGS("symbolic-ref", "-m", reason, "HEAD", l->ref), &ignored))
+            (!is_moved &&
+             gitrun_out(&out, &g, GIT_ARGS("symbolic-ref", "-m", reason, "HEAD", l->ref),
+                        &ignored)))
             continue;
         AUTO_FREE char *path = text_clean(p->path);
         buf_addf(&stayed, "%s%s", stayed.len ? ", " : "", path);
@@ -85,18 +92,24 @@ static bool take_back(const struct leave *l, const struct err *why, struct err *
     if (stayed.len == 0)
         return unmoved(l, why, err);
     return err_set(err, ERR_CONFLICT,
-                   "the branch %s did not move, but the checkout at %s is off it now, its files as "
-                   "they were: git switch %s there goes back (%s)",
-                   shown, stayed.ptr, shown, why->text);
+                   "%s the branch %s, but the checkout at %s is off it now, its files as they "
+                   "were: git switch %s there goes back (%s)",
+                   is_moved ? "somebody else moved" : "nothing moved", shown, stayed.ptr, shown,
+                   why->text);
 }
 
-static bool commit_both(const struct leave *l, struct reftx *heads, struct reftx *branch,
-                        struct err *err)
+static bool commit_both(const struct leave *l, const char *new_oid, struct reftx *heads,
+                        struct reftx *branch, struct err *err)
 {
+    AUTO_BUF struct buf now = BUF_INIT;
+    struct gitrun g = {.git_dir = l->repo->common_dir};
     struct err why = ERR_INIT;
-    bool ok = (l->places->n == 0 || reftx_commit(heads, &why)) && wt_fault(&why) &&
-              reftx_commit(branch, &why);
-    return ok || take_back(l, &why, err);
+    if ((l->places->n == 0 || reftx_commit(heads, &why)) && wt_fault(&why) &&
+        reftx_commit(branch, &why))
+        return true;
+    refs_where(&now, &g, l->ref); /* git may have died between the deed and its answer */
+    return strcmp(now.ptr, new_oid) == 0 ||
+           take_back(l, strcmp(now.ptr, l->target) != 0, &why, err);
 }
 
 bool leave_and_move(const struct leave *l, const char *new_oid, struct err *err)
@@ -117,5 +130,5 @@ bool leave_and_move(const struct leave *l, const char *new_oid, struct err *err)
                    (l->places->n == 0 || reftx_prepare(&heads, stand, &head_lines, moving, &why)) &&
                    wt_fault(&why) && reftx_prepare(&branch, stand, &branch_lines, reason, &why) &&
                    check_places(l, &why) && wt_fault(&why);
-    return is_held ? commit_both(l, &heads, &branch, err) : unmoved(l, &why, err);
+    return is_held ? commit_both(l, new_oid, &heads, &branch, err) : unmoved(l, &why, err);
 }

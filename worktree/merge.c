@@ -31,6 +31,8 @@
 
 enum { TRIES = 5 };
 
+static const char heads[] = "refs/heads/";
+
 struct merging {
     const struct wt_repo *repo;
     const struct wt_merge_ask *ask;
@@ -81,7 +83,6 @@ static void add_note(struct merging *m, const char *note)
 
 static void set_target(struct merging *m, const char *full)
 {
-    static const char heads[] = "refs/heads/";
     AUTO_FREE char *ref = xstrdup(full); /* may be of what is replaced */
     free(m->into);
     free(m->target_ref);
@@ -95,6 +96,11 @@ static bool take_target(struct merging *m, const struct ref_list *refs, struct e
 {
     const struct ref *target = refs_find(refs, m->target_ref);
     const char *oid = target ? target->oid : "";
+    if (target && target->symref && strncmp(target->symref, heads, strlen(heads)) != 0)
+        return err_set(err, ERR_REFUSED,
+                       "%s is another name of %s, which is no branch; say with --into which branch "
+                       "is meant",
+                       m->into, target->symref);
     if (target && target->symref) /* another name of a branch, which is what moves */
         set_target(m, target->symref);
     AUTO_FREE char *shown = text_clean(m->into);
@@ -169,7 +175,6 @@ static bool look(struct merging *m, struct err *err)
 {
     AUTO_REF_LIST struct ref_list refs = REF_LIST_INIT;
     AUTO_GITCFG struct gitcfg cfg = GITCFG_INIT;
-    static const char heads[] = "refs/heads/";
     AUTO_FREE char *source = xasprintf("%s%s", heads, m->ask->branch);
     const char *part = refs_attempt_part(m->ask->branch);
     AUTO_FREE char *own = xasprintf(REFS_OWN "%s", part ? part : "");

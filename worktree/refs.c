@@ -131,6 +131,14 @@ bool refs_list_attempt(struct ref_list *ret, const char *common_dir, const char 
     return refs_list(ret, common_dir, GIT_ARGS(public, own, keep, base), err);
 }
 
+void refs_where(struct buf *ret_oid, const struct gitrun *in, const char *name)
+{
+    struct err ignored = ERR_INIT;
+    buf_clear(ret_oid);
+    if (!gitrun_line(ret_oid, in, GIT_ARGS("rev-parse", "-q", "--verify", name), &ignored))
+        buf_clear(ret_oid);
+}
+
 static void add_field(struct buf *tx, const char *text)
 {
     buf_add(tx, text, strlen(text) + 1);

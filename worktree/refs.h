@@ -54,6 +54,10 @@ const struct ref *refs_find(const struct ref_list *list, const char *name);
 /* Its value, or "". */
 const char *refs_oid(const struct ref_list *list, const char *name);
 
+struct gitrun;
+/* Where a ref is now, in the repository of in; "" when it is not there or cannot be told. */
+void refs_where(struct buf *ret_oid, const struct gitrun *in, const char *name);
+
 /* As git-check-ref-format(1) has it, for a name of one or more parts. */
 bool refs_is_valid_name(const char *name);
 /* What follows "headgate/" in a branch's name, borrowed; NULL when it does not start so. */

@@ -212,6 +212,21 @@ static void another_name_of_a_branch_is_followed(void **state)
                 expected);
 }
 
+/* Not even where a branch has the name that comes of it. */
+static void a_name_of_what_is_no_branch_is_none(void **state)
+{
+    WITH_WORK;
+    in_repo(f, "git update-ref refs/remotes/origin/main main && "
+               "git update-ref refs/heads/refs/remotes/origin/main main && "
+               "git symbolic-ref refs/heads/alias refs/remotes/origin/main");
+    AUTO_FREE char *before = sh(f, f->repo, "git for-each-ref");
+    ask.into = "alias";
+    assert_false(merge_as(f, &ask, &m, &err));
+    assert_int_equal(err.code, ERR_REFUSED);
+    assert_has(err.text, "alias is another name of refs/remotes/origin/main, which is no branch");
+    assert_text(sh(f, f->repo, "git for-each-ref"), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +236,7 @@ int main(void)
         TEST(a_deleted_branch_is_merged_by_its_tip),
         TEST(resolved_work_leaves_uncommitted_work_out),
         TEST(another_name_of_a_branch_is_followed),
+        TEST(a_name_of_what_is_no_branch_is_none),
         TEST(a_dry_run_sees_ignored_files),
         TEST(says_what_to_do),
     };
