@@ -135,9 +135,7 @@ static bool choose_agent(const struct agent **ret, struct agent *own, const stru
     if (agent_named(ret, own, name, config))
         return true;
     AUTO_BUF struct buf known = BUF_INIT;
-    for (size_t i = 0; agents[i]; i++)
-        if (agents[i]->program)
-            buf_addf(&known, "%s%s", known.len ? ", " : "", agents[i]->name);
+    agent_add_names(&known, config);
     return err_set(err, ERR_USAGE,
                    "there is no agent '%s'; known are %s (any program: -- COMMAND; your own: "
                    "headgate agent add)",

@@ -42,6 +42,8 @@ check_equal 'a variable that was named' s3 "$(git show "$tip:secret.txt")"
 check 'without words for its terminal' headgate run -i --detach --agent mine 'do it'
 until_true 30 is_done "$(last_run).1" || die "$(headgate show "$(last_run)")"
 check_equal 'it cannot start' failed "$(outcome_of "$(last_run).1")"
+check_status 2 'an agent that there is not' headgate run --agent min 'do it'
+check_has 'those that there are, its own too, are named' 'known are .*, mine ' "$OUT"
 check 'words to go on' headgate agent add --resume mine -- mine --again
 headgate resume "$run.1" >"$WORLD/out" 2>&1 || die "$(cat "$WORLD/out")"
 until_true 30 has_pending || die "$(headgate logs "$run.1")"

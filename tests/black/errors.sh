@@ -29,6 +29,7 @@ check_status 2 'too many' headgate run -n 1000000 -- true
 check_status 2 'unknown base' headgate run --base nosuch -- true
 one_line 'unknown base' 'nosuch'
 check_status 2 'unknown agent' headgate run --agent nosuch 'do it'
+one_line 'unknown agent' 'known are claude, '
 check_status 2 'unknown rung' headgate run --ladder high -- true
 check_status 2 'an empty command' headgate run -- ''
 one_line 'an empty command' 'make test'
