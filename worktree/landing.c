@@ -233,13 +233,21 @@ static bool put_back_files(const struct landing *l, const char *new_oid, bool *r
            remove_added(l, new_oid, ret_clean, err);
 }
 
+static bool tell_changed(const struct landing *l, const struct err *why, struct err *err)
+{
+    AUTO_FREE char *shown = text_clean(l->checkout);
+    return err_set(err, ERR_REFUSED,
+                   "the branch did not move, but files of the checkout at %s are not as they were "
+                   "(see git status there): %s",
+                   shown, why->text);
+}
+
 /* git updates the files first, then the branch; when that fails the files are to go back. What is
  * as it was stays, and what somebody changed meanwhile is theirs. */
 static bool take_back(const struct landing *l, const char *new_oid, bool is_index_new,
                       const struct err *why, struct err *err)
 {
     AUTO_BUF struct buf ignored = BUF_INIT;
-    AUTO_FREE char *shown = text_clean(l->checkout);
     struct gitrun g = {.cwd = l->checkout, .as_person = true};
     struct err problem = ERR_INIT;
     bool is_clean = true;
@@ -247,12 +255,20 @@ static bool take_back(const struct landing *l, const char *new_oid, bool is_inde
                   ? gitrun_out(&ignored, &g, GIT_ARGS("read-tree", "-m", "-u", new_oid, l->target),
                                &problem)
                   : !failed_on_files(why) || put_back_files(l, new_oid, &is_clean, &problem);
-    if (ok && is_clean)
-        return refuse(l, why, err);
-    return err_set(err, ERR_REFUSED,
-                   "the branch did not move, but files of the checkout at %s are not as they were "
-                   "(see git status there): %s",
-                   shown, why->text);
+    return ok && is_clean ? refuse(l, why, err) : tell_changed(l, why, err);
+}
+
+/* Whether a file that the merge changes is not as the old commit has it. All were, just before. */
+static bool is_changed(const struct landing *l, const char *new_oid)
+{
+    AUTO_STRV struct strv own = STRV_INIT;
+    AUTO_PROC_RESULT struct proc_result refreshed = PROC_RESULT_INIT;
+    AUTO_FREE char *copy = fs_join(l->quarantine, "index");
+    struct gitrun g = {.cwd = l->checkout, .index_file = copy};
+    struct err ignored = ERR_INIT;
+    if (gitrun(&refreshed, &g, GIT_ARGS("update-index", "-q", "--refresh"), &ignored))
+        list_own(&own, l, &g, new_oid);
+    return own.n > 0;
 }
 
 /* Whether git looked no further than the history: a new index is then of somebody's commit. */
@@ -274,21 +290,27 @@ static struct stat look_at_index(const struct landing *l)
 
 bool landing_update(const struct landing *l, const char *new_oid, struct err *err)
 {
-    AUTO_BUF struct buf ignored = BUF_INIT, now = BUF_INIT;
+    enum { KILLED_STATUS = 128 }; /* and more, proc.h */
+    AUTO_PROC_RESULT struct proc_result r = PROC_RESULT_INIT;
+    AUTO_BUF struct buf now = BUF_INIT;
     struct err why = ERR_INIT;
     struct gitrun g = {.cwd = l->checkout, .as_person = true};
     struct gitrun look = {.cwd = l->checkout};
     const char *const *args = GIT_ARGS("merge", "--ff-only", "--no-overwrite-ignore",
                                        "--no-autostash", "--no-stat", "--quiet", new_oid);
     struct stat before = look_at_index(l);
-    bool ok = gitrun_out(&ignored, &g, args, &why);
+    bool has_ended = gitrun(&r, &g, args, &why);
+    bool ok = has_ended && (r.status == 0 || gitrun_failed(&r, args, &why));
     refs_where(&now, &look, l->ref);
     if (has_landed(l, now.ptr, new_oid))
         return true;
     if (!ok && did_nothing(&why))
         return refuse(l, &why, err);
+    bool is_index_new = look_at_index(l).st_ino != before.st_ino;
+    if ((!has_ended || r.status > KILLED_STATUS) && !is_index_new && is_changed(l, new_oid))
+        return tell_changed(l, &why, err);
     if (!ok)
-        return take_back(l, new_oid, look_at_index(l).st_ino != before.st_ino, &why, err);
+        return take_back(l, new_oid, is_index_new, &why, err);
     if (strcmp(now.ptr, l->target) != 0) /* a hook, or somebody who was quick, went on from there */
         return true;
     AUTO_FREE char *shown = text_clean(l->checkout);

@@ -146,6 +146,24 @@ static void a_commit_of_the_same_stays(void **state)
         "same\nchanged\nn\nm");
 }
 
+/* git that is killed amid the files cannot put them back, and then that is what is said. */
+static void files_that_a_killed_git_left_are_told(void **state)
+{
+    WITH_WORK;
+    ask.ref_only = false;
+    git_is(f, "case \"$*\" in\n'merge --ff-only'*) echo changed >src/one.c; kill -9 $$;;\nesac\n"
+              "exec \"$git\" \"$@\"");
+    assert_false(merge_as(f, &ask, &m, &err));
+    assert_has(err.text, "the branch did not move, but files of the checkout at ");
+    in_repo(f, "git checkout -q -f");
+    git_is(f, "case \"$*\" in\n'merge --ff-only'*) kill -9 $$;;\nesac\nexec \"$git\" \"$@\"");
+    AUTO_FREE char *before = everything(f);
+    assert_false(merge_as(f, &ask, &m, &err));
+    git_is(f, NULL);
+    assert_has(err.text, "cannot be updated, nothing was changed: git merge ended with status 137");
+    assert_text(everything(f), before);
+}
+
 #undef TEST
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, real_git_teardown)
 
@@ -158,6 +176,7 @@ int main(void)
         TEST(a_rebase_that_began_meanwhile_wins),
         TEST(what_a_hook_commits_stays_when_git_dies),
         TEST(a_commit_of_the_same_stays),
+        TEST(files_that_a_killed_git_left_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
