@@ -29,7 +29,9 @@ static bool refuse(const struct landing *l, const struct err *why, struct err *e
     AUTO_FREE char *shown = text_clean(l->checkout);
     const char *advice = is_of_own_files(why) ? "commit, stash or move what is yours there"
                          : l->doing           ? "finish that or give it up there"
-                                              : "put that right there";
+                         : strstr(why->text, "Not possible to fast-forward")
+                             ? "look at what was committed there meanwhile"
+                             : "put that right there";
     return err_set(err, ERR_REFUSED,
                    "the checkout at %s cannot be updated, nothing was changed: %.500s; %s, then "
                    "merge again, or merge with --ref-only: only the branch moves, and this "
@@ -47,6 +49,17 @@ static bool check_doing(const struct landing *l, struct err *err)
     return refuse(l, &why, err);
 }
 
+/* env: in which git sees a commit that has not moved in, NULL: it has. */
+static bool list_paths(struct buf *out, const struct landing *l, const struct strv *env,
+                       const char *new_oid, const char *kinds, struct err *err)
+{
+    struct gitrun g = {.cwd = l->checkout, .env = env};
+    return gitrun_out(
+        out, &g,
+        GIT_ARGS("diff-tree", "-r", "-z", "--name-only", "--no-renames", kinds, l->target, new_oid),
+        err);
+}
+
 /* What git read-tree would overwrite and git merge refuses to: files that are ignored and not
  * tracked, where the new commit has one. */
 static bool check_ignored(const struct landing *l, const struct gitrun *dry, const char *new_oid,
@@ -55,10 +68,7 @@ static bool check_ignored(const struct landing *l, const struct gitrun *dry, con
     AUTO_BUF struct buf added = BUF_INIT, asked = BUF_INIT, there = BUF_INIT;
     struct gitrun list = *dry;
     struct err why = ERR_INIT;
-    if (!gitrun_out(&added, dry,
-                    GIT_ARGS("diff-tree", "-r", "-z", "--name-only", "--no-renames",
-                             "--diff-filter=A", l->target, new_oid),
-                    err))
+    if (!list_paths(&added, l, l->env, new_oid, "--diff-filter=A", err))
         return false;
     if (added.len == 0)
         return true;
@@ -82,16 +92,6 @@ static bool check_ignored(const struct landing *l, const struct gitrun *dry, con
     return true;
 }
 
-static bool list_paths(struct buf *out, const struct landing *l, const char *new_oid,
-                       const char *kinds, struct err *err)
-{
-    struct gitrun g = {.cwd = l->checkout};
-    return gitrun_out(
-        out, &g,
-        GIT_ARGS("diff-tree", "-r", "-z", "--name-only", "--no-renames", kinds, l->target, new_oid),
-        err);
-}
-
 /* Names of one list, each ended by a NUL, that are in the other; both are sorted as git sorts. */
 static void add_common(struct strv *ret, const struct buf *one, const struct buf *other)
 {
@@ -112,8 +112,8 @@ static void list_own(struct strv *ret, const struct landing *l, const struct git
 {
     AUTO_BUF struct buf added = BUF_INIT, kept = BUF_INIT, differ = BUF_INIT;
     struct err ignored = ERR_INIT; /* then git's own words have to do */
-    if (!list_paths(&added, l, new_oid, "--diff-filter=A", &ignored) ||
-        !list_paths(&kept, l, new_oid, "--diff-filter=a", &ignored) ||
+    if (!list_paths(&added, l, l->env, new_oid, "--diff-filter=A", &ignored) ||
+        !list_paths(&kept, l, l->env, new_oid, "--diff-filter=a", &ignored) ||
         !gitrun_out(&differ, dry, GIT_ARGS("diff-index", "-z", "--name-only", l->target), &ignored))
         return;
     add_common(ret, &kept, &differ);
@@ -198,7 +198,7 @@ static bool remove_added(const struct landing *l, const char *new_oid, bool *ret
     AUTO_FREE char *index = fs_join(l->quarantine, "index");
     struct gitrun g = {.cwd = l->checkout, .index_file = index, .as_person = true};
     AUTO_FD int top = fs_open_dir(AT_FDCWD, l->checkout, err);
-    if (top < 0 || !list_paths(&added, l, new_oid, "--diff-filter=A", err) ||
+    if (top < 0 || !list_paths(&added, l, NULL, new_oid, "--diff-filter=A", err) ||
         !gitrun_out(&ignored, &g, GIT_ARGS("read-tree", new_oid), err) ||
         !gitrun(&refreshed, &g, GIT_ARGS("update-index", "-q", "--refresh"), err) ||
         !gitrun_out(&unlike, &g, GIT_ARGS("diff-files", "-z", "--name-only"), err))
@@ -224,7 +224,7 @@ static bool put_back_files(const struct landing *l, const char *new_oid, bool *r
 {
     AUTO_BUF struct buf old = BUF_INIT, ignored = BUF_INIT;
     struct gitrun g = {.cwd = l->checkout, .as_person = true};
-    if (!list_paths(&old, l, new_oid, "--diff-filter=a", err))
+    if (!list_paths(&old, l, NULL, new_oid, "--diff-filter=a", err))
         return false;
     g.input = old.ptr;
     g.input_len = old.len;

@@ -176,6 +176,20 @@ static void a_dry_run_sees_ignored_files(void **state)
 }
 
 /* Full names are names too; an error is one line; a branch without a commit says so. */
+/* Also by a merge whose commit is in no repository yet. */
+static void each_file_in_the_way_is_named(void **state)
+{
+    WITH_WORK;
+    ask.dry_run = true;
+    in_repo(f, "echo other >other && git add other && git commit -qm other && "
+               "echo mine >>src/one.c && echo mine >new");
+    assert_false(merge_as(f, &ask, &m, &err));
+    assert_int_equal(err.code, ERR_REFUSED);
+    assert_has(err.text, "what is yours in src/one.c, new;");
+    in_repo(f, "git checkout -q src/one.c && rm new");
+    assert_ok(merge_as(f, &ask, &m, &err), &err);
+}
+
 static void says_what_to_do(void **state)
 {
     WITH_WORK;
@@ -238,6 +252,7 @@ int main(void)
         TEST(another_name_of_a_branch_is_followed),
         TEST(a_name_of_what_is_no_branch_is_none),
         TEST(a_dry_run_sees_ignored_files),
+        TEST(each_file_in_the_way_is_named),
         TEST(says_what_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
