@@ -39,7 +39,7 @@ touch "$WORLD/flags/again"
 # Input. Who looks at the terminal sees it by himself.
 command -v tmux >/dev/null || skip 'no tmux'
 term() { tmux -S "$WORLD/t" -f /dev/null "$@"; }
-trap 'term kill-server 2>/dev/null; finish' EXIT
+trap 'term kill-server 2>/dev/null || :; finish' EXIT
 term new-session -d -s main -x 80 -y 24 'headgate run -i -- cat; sleep 600'
 begun() { [ "$(last_run)" != "$limited" ]; }
 until_true 180 begun || die 'the interactive run did not start'

@@ -25,7 +25,7 @@ enter() {
     until_true 180 shows "$1" || die "what is typed is not on the screen: $(screen)"
     terminal send-keys -t main Enter
 }
-trap 'terminal kill-server 2>/dev/null; finish' EXIT
+trap 'terminal kill-server 2>/dev/null || :; finish' EXIT
 
 terminal new-session -d -s main -x 120 -y 40 \
     "headgate run -i --agent opencode --service $port --ladder confirm --ro '$TESTS/agents'; echo detached; sleep 300"
