@@ -57,9 +57,13 @@ begin() {
 }
 is_over_or_asks() { is_done "$run.1" || has_pending; }
 made() { find "$XDG_STATE_HOME" -path "*/attempts/$run.1/*" \( -name ran.txt -o -name edited.txt \) -printf '%f\n' 2>/dev/null | sort -u; }
-# saw WANTED: what the person is told of the attempt, its calls and its words.
-saw() {
+# saw WANTED: what the person is told of the attempt, its calls and its words, which may come after the call that waits has been seen.
+tells() {
     { headgate show "$run.1"; headgate gate ls --all; headgate logs "$run.1"; } >"$WORLD/seen" 2>&1
+    grep -Eq -- "$1" "$WORLD/seen"
+}
+saw() {
+    until_true 60 tells "$1" || :
     check_has '  and it is seen' "$1" "$WORLD/seen"
 }
 # holds WHAT WANTED: the attempt ends, or asks a person, who denies; nothing was made.
