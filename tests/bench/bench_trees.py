@@ -199,7 +199,7 @@ def run(bench, files, rounds):
     b.sh("git", "-C", repo, "checkout", "-q", "Makefile")
     b.sh("headgate", "discard", "--force", newest_run(repo), cwd=repo)
     bench_creation(repo, 1, rounds)
-    bench_creation(repo, 10, max(rounds // 3, 1))
+    bench_creation(repo, 10, rounds)
     bench_inside(repo)
     bench_harvest(repo)
     bench_conflicts(repo)
