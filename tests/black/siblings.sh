@@ -97,12 +97,11 @@ check_status 0 'and in a box when the attempt has ended' sh -c "cd '$WORLD/share
 
 # The other way round: a box has it, an attempt wants it.
 mkfifo "$WORLD/gate"
-(cd "$WORLD/shared" && exec headgate box -- cat) <"$WORLD/gate" >/dev/null 2>&1 &
+(cd "$WORLD/shared" && exec headgate box -- sh -c 'echo ready; cat') <"$WORLD/gate" >"$WORLD/claim.out" 2>&1 &
 box=$!
 BACKGROUND="$BACKGROUND $box"
 exec 7>"$WORLD/gate"
-has_claim() { ! (cd "$WORLD/shared" && headgate box -- true) >/dev/null 2>&1; }
-until_true 20 has_claim
+until_true 20 is_ready "$WORLD/claim.out" || die "the box did not start: $(cat "$WORLD/claim.out")"
 fourth=$(attempt 'look x 1 1 /x' --rw "$WORLD/shared") || :
 until_true 30 is_done "$fourth.1"
 headgate show "$fourth.1" >"$WORLD/show"
