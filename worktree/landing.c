@@ -24,14 +24,19 @@ static bool is_of_own_files(const struct err *why)
     return false;
 }
 
+/* Somebody committed there: git looked no further than the history. */
+static bool is_behind(const struct err *why)
+{
+    return strstr(why->text, "Not possible to fast-forward");
+}
+
 static bool refuse(const struct landing *l, const struct err *why, struct err *err)
 {
     AUTO_FREE char *shown = text_clean(l->checkout);
     const char *advice = is_of_own_files(why) ? "commit, stash or move what is yours there"
                          : l->doing           ? "finish that or give it up there"
-                         : strstr(why->text, "Not possible to fast-forward")
-                             ? "look at what was committed there meanwhile"
-                             : "put that right there";
+                         : is_behind(why)     ? "look at what was committed there meanwhile"
+                                              : "put that right there";
     return err_set(err, ERR_REFUSED,
                    "the checkout at %s cannot be updated, nothing was changed: %.500s; %s, then "
                    "merge again, or merge with --ref-only: only the branch moves, and this "
@@ -271,12 +276,6 @@ static bool is_changed(const struct landing *l, const char *new_oid)
     return own.n > 0;
 }
 
-/* Whether git looked no further than the history: a new index is then of somebody's commit. */
-static bool did_nothing(const struct err *why)
-{
-    return strstr(why->text, "Not possible to fast-forward");
-}
-
 /* Which file the index is now: git replaces it whole. */
 static struct stat look_at_index(const struct landing *l)
 {
@@ -304,7 +303,7 @@ bool landing_update(const struct landing *l, const char *new_oid, struct err *er
     refs_where(&now, &look, l->ref);
     if (has_landed(l, now.ptr, new_oid))
         return true;
-    if (!ok && did_nothing(&why))
+    if (!ok && is_behind(&why)) /* a new index is of that commit */
         return refuse(l, &why, err);
     bool is_index_new = look_at_index(l).st_ino != before.st_ino;
     if ((!has_ended || r.status > KILLED_STATUS) && !is_index_new && is_changed(l, new_oid))
